@@ -1,0 +1,236 @@
+/* Raw perf records to csw_records; see decode.h. The layouts are those of perf_event_open(2). */
+#include "drivers/perf/decode.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Sizes of the fixed parts behind the header. */
+#define TASK_BYTES 24 /* FORK, EXIT: pid, ppid, tid, ptid, time */
+#define COMM_BYTES 8  /* COMM: pid, tid, then the name */
+
+struct cursor {
+	const unsigned char *at, *end;
+};
+
+static int take_u64(struct cursor *c, uint64_t *out)
+{
+	if ((size_t)(c->end - c->at) < sizeof(*out))
+		return -EINVAL;
+	memcpy(out, c->at, sizeof(*out));
+	c->at += sizeof(*out);
+	return 0;
+}
+
+static int take_pair(struct cursor *c, int32_t *first, int32_t *second)
+{
+	if ((size_t)(c->end - c->at) < 2 * sizeof(*first))
+		return -EINVAL;
+	memcpy(first, c->at, sizeof(*first));
+	memcpy(second, c->at + sizeof(*first), sizeof(*second));
+	c->at += 2 * sizeof(*first);
+	return 0;
+}
+
+static int take_cpu(struct cursor *c, uint32_t *cpu)
+{
+	int32_t number, reserved;
+
+	if (take_pair(c, &number, &reserved) < 0)
+		return -EINVAL;
+	*cpu = (uint32_t)number;
+	return 0;
+}
+
+int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
+			    struct csw_record *out, uint64_t *lost)
+{
+	struct cursor c = { at, (const unsigned char *)at + bytes };
+	bool group = read_format & PERF_FORMAT_GROUP;
+	uint64_t nr = 1, skipped;
+	int ret = 0;
+
+	*lost = CSW_LOST_UNKNOWN;
+	if (group && take_u64(&c, &nr) < 0)
+		return -EINVAL;
+	if (nr > 1 + CSW_COUNTERS_MAX)
+		return -EINVAL;
+	/* In a group the times stand before the values, for a single event behind its value. */
+	if (!group)
+		ret |= take_u64(&c, &out->values[0]);
+	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		ret |= take_u64(&c, &out->enabled_ns);
+	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		ret |= take_u64(&c, &out->running_ns);
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t lost_of_this;
+
+		if (group)
+			ret |= take_u64(&c, &out->values[i]);
+		if (read_format & PERF_FORMAT_ID)
+			ret |= take_u64(&c, &skipped);
+		if (read_format & PERF_FORMAT_LOST) {
+			ret |= take_u64(&c, &lost_of_this);
+			if (i == 0 && !ret)
+				*lost = lost_of_this;
+		}
+	}
+	if (ret)
+		return -EINVAL;
+	out->nr_values = (uint32_t)nr;
+	return (int)(c.at - (const unsigned char *)at);
+}
+
+static int decode_sample(const struct csw_perf_form *form, struct cursor c, struct csw_record *out)
+{
+	const uint64_t type = form->sample_type;
+	uint64_t skipped, lost;
+	int ret = 0;
+
+	out->type = CSW_RECORD_SAMPLE;
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		ret |= take_u64(&c, &skipped);
+	if (type & PERF_SAMPLE_IP)
+		ret |= take_u64(&c, &skipped);
+	if (type & PERF_SAMPLE_TID)
+		ret |= take_pair(&c, &out->pid, &out->tid);
+	if (type & PERF_SAMPLE_TIME)
+		ret |= take_u64(&c, &out->time_ns);
+	if (type & PERF_SAMPLE_ADDR)
+		ret |= take_u64(&c, &skipped);
+	if (type & PERF_SAMPLE_ID)
+		ret |= take_u64(&c, &skipped);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		ret |= take_u64(&c, &skipped);
+	if (type & PERF_SAMPLE_CPU)
+		ret |= take_cpu(&c, &out->cpu);
+	if (type & PERF_SAMPLE_PERIOD)
+		ret |= take_u64(&c, &skipped);
+	if (ret)
+		return -EINVAL;
+	if ((type & PERF_SAMPLE_READ) &&
+	    csw_perf_decode_reading(form->read_format, c.at, (size_t)(c.end - c.at), out, &lost) <
+		    0)
+		return -EINVAL;
+	return 1;
+}
+
+/* The fields that sample_id_all puts at the end of every other record; takes them off the cursor's
+ * end. */
+static int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
+			  struct csw_record *out)
+{
+	static const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+				       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+				       PERF_SAMPLE_IDENTIFIER;
+	const uint64_t type = form->sample_type;
+	size_t bytes = 8 * (size_t)__builtin_popcountll(type & fields);
+	struct cursor id;
+	uint64_t skipped;
+
+	if (!form->sample_id_all)
+		return 0;
+	if ((size_t)(c->end - c->at) < bytes)
+		return -EINVAL;
+	id = (struct cursor){ c->end - bytes, c->end };
+	c->end -= bytes;
+	/* The size was checked as a whole. */
+	if (type & PERF_SAMPLE_TID)
+		take_pair(&id, &out->pid, &out->tid);
+	if (type & PERF_SAMPLE_TIME)
+		take_u64(&id, &out->time_ns);
+	if (type & PERF_SAMPLE_ID)
+		take_u64(&id, &skipped);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		take_u64(&id, &skipped);
+	if (type & PERF_SAMPLE_CPU)
+		take_cpu(&id, &out->cpu);
+	return 0;
+}
+
+static int decode_switch(const struct perf_event_header *raw, struct cursor c,
+			 struct csw_record *out)
+{
+	bool leaves = raw->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	out->type = leaves ? CSW_RECORD_SWITCH_OUT : CSW_RECORD_SWITCH_IN;
+	if (leaves && (raw->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT))
+		out->flags |= CSW_RECORD_PREEMPTED;
+	return take_pair(&c, &out->other_pid, &out->other_tid) < 0 ? -EINVAL : 1;
+}
+
+static int decode_task(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+{
+	if (c.end - c.at < TASK_BYTES)
+		return -EINVAL;
+	out->type = raw->type == PERF_RECORD_FORK ? CSW_RECORD_FORK : CSW_RECORD_EXIT;
+	/* pid, ppid, tid, ptid: interleaved; the sample_id names whoever wrote the record, not the
+	 * subject. */
+	take_pair(&c, &out->pid, &out->other_pid);
+	take_pair(&c, &out->tid, &out->other_tid);
+	return 1;
+}
+
+static int decode_comm(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+{
+	size_t length;
+
+	if (c.end - c.at < COMM_BYTES)
+		return -EINVAL;
+	out->type = CSW_RECORD_COMM;
+	if (raw->misc & PERF_RECORD_MISC_COMM_EXEC)
+		out->flags |= CSW_RECORD_EXEC;
+	take_pair(&c, &out->pid, &out->tid);
+	length = strnlen((const char *)c.at, (size_t)(c.end - c.at));
+	if (length >= sizeof(out->comm))
+		length = sizeof(out->comm) - 1;
+	memset(out->comm, 0, sizeof(out->comm));
+	memcpy(out->comm, c.at, length);
+	return 1;
+}
+
+static int decode_lost(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+{
+	uint64_t id;
+
+	out->type = CSW_RECORD_LOST;
+	/* LOST: id, lost. LOST_SAMPLES has no id. */
+	if (raw->type == PERF_RECORD_LOST && take_u64(&c, &id) < 0)
+		return -EINVAL;
+	return take_u64(&c, &out->lost) < 0 ? -EINVAL : 1;
+}
+
+int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
+		    struct csw_record *out)
+{
+	struct cursor c = { (const unsigned char *)(raw + 1),
+			    (const unsigned char *)raw + raw->size };
+
+	if (raw->size < sizeof(*raw))
+		return -EINVAL;
+	out->flags = 0;
+	out->lost = out->lost_other = 0;
+	out->pid = out->tid = out->other_pid = out->other_tid = -1;
+	if (raw->type == PERF_RECORD_SAMPLE)
+		return decode_sample(form, c, out);
+	if (take_sample_id(form, &c, out) < 0)
+		return -EINVAL;
+	switch (raw->type) {
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return decode_switch(raw, c, out);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return decode_task(raw, c, out);
+	case PERF_RECORD_COMM:
+		return decode_comm(raw, c, out);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		return decode_lost(raw, c, out);
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		out->type = raw->type == PERF_RECORD_THROTTLE ? CSW_RECORD_THROTTLE
+							      : CSW_RECORD_UNTHROTTLE;
+		return 1;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,39 @@
+/*
+ * One raw PERF_RECORD_* to one csw_record: for the live ring and for files alike.
+ *
+ * Invariant: nothing is read beyond header.size, whatever the bytes say.
+ */
+#ifndef CSW_DRIVERS_PERF_DECODE_H
+#define CSW_DRIVERS_PERF_DECODE_H
+
+#include <linux/perf_event.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/record.h"
+
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4) /* Linux 6.0; headers may be older than the kernel */
+#endif
+
+/* How the records of an event are laid out. Side-band and samples of one ring share sample_type but
+ * for PERF_SAMPLE_READ. */
+struct csw_perf_form {
+	uint64_t sample_type;
+	uint64_t read_format;
+	bool sample_id_all;
+};
+
+/* 1: *out filled in. 0: a record of no interest here. -EINVAL: its size cannot hold what its type
+ * promises. */
+int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
+		    struct csw_record *out);
+
+/* A group's reading (the READ part of a sample, or what read(2) gave) at `at`: enabled, running and
+ * values into *out, the lost count of the first event into *lost (CSW_LOST_UNKNOWN where the format
+ * has none). Returns bytes used or -EINVAL. */
+int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
+			    struct csw_record *out, uint64_t *lost);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * The events of one CPU: the group (trigger as leader, counters as members) and the side-band, in
+ * one ring.
+ *
+ * The side-band is an event of its own (a dummy), so that the kernel's count of lost records tells
+ * lost samples from lost switch records, and so that it can run before the counters do: the start
+ * scan then misses nobody.
+ *
+ * Invariant: a group is all or nothing: where one member fails, all that was opened is closed.
+ */
+#ifndef CSW_DRIVERS_PERF_GROUP_H
+#define CSW_DRIVERS_PERF_GROUP_H
+
+#include "drivers/perf/decode.h"
+#include "drivers/perf/ring.h"
+#include "engine/driver.h"
+
+struct csw_perf_group {
+	unsigned cpu;
+	int leader, sideband;
+	int members[CSW_COUNTERS_MAX];
+	unsigned nr_members;
+	struct csw_perf_ring ring;
+};
+
+/* What this kernel can do, found by trying; the same for all CPUs. */
+struct csw_perf_features {
+	bool no_format_lost; /* PERF_FORMAT_LOST, Linux 6.0 */
+};
+
+uint64_t csw_perf_read_format(const struct csw_perf_features *features);
+void csw_perf_form(const struct csw_perf_features *features, struct csw_perf_form *form);
+
+/* Opens all events of one CPU, disabled, without a ring. Sets a bit in *features where the kernel
+ * lacks it. */
+int csw_perf_group_open(struct csw_perf_group *g, unsigned cpu, const struct csw_plan *plan,
+			struct csw_perf_features *features, size_t ring_bytes,
+			struct csw_error *err);
+
+/* Gives the group its ring. -EPERM: more than may be locked. */
+int csw_perf_group_map(struct csw_perf_group *g, size_t ring_bytes);
+void csw_perf_group_unmap(struct csw_perf_group *g);
+
+/* Where the counters stand now: enabled_ns, running_ns, values, and lost = the leader's lost
+ * samples. -EIO: the kernel has pushed the group off its PMU for good. */
+int csw_perf_group_read(const struct csw_perf_group *g, const struct csw_perf_features *features,
+			struct csw_record *out);
+
+/* Side-band records that could not be written, or CSW_LOST_UNKNOWN. */
+uint64_t csw_perf_group_sideband_lost(const struct csw_perf_group *g,
+				      const struct csw_perf_features *features);
+
+void csw_perf_group_close(struct csw_perf_group *g);
+
+#endif

@@ -1,0 +1,499 @@
+/*
+ * The driver of the live machine: perf_event_open, one group per CPU, one ring per CPU.
+ *
+ * Counters are switched on and off from their own CPU, so that the first and the last slice of
+ * every CPU end in a known thread: this one. The side-band runs before and after; what it says
+ * outside of START..STOP only names threads.
+ *
+ * Invariant: the stream of a CPU that was started is START, then records, then STOP.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "drivers/perf/group.h"
+#include "drivers/perf/scan.h"
+#include "drivers/perf/sys.h"
+#include "engine/catalogue.h"
+#include "engine/driver.h"
+#include "engine/error.h"
+#include "engine/sysfs.h"
+
+/* The budget for all rings, and what one ring is worth: a switch takes about 230 bytes with three
+ * counters. */
+#define RINGS_BYTES (64u << 20)
+#define RING_BYTES_MIN (128u << 10)
+#define RING_BYTES_MAX (4u << 20)
+#define RING_BYTES_WISH_MAX (1u << 30)
+
+enum stream_state {
+	STREAM_BEFORE, /* START is still to be handed out */
+	STREAM_COUNTING,
+	STREAM_ENDED,
+};
+
+struct stream {
+	struct csw_perf_group group;
+	enum stream_state state;
+	bool disabled;
+	uint64_t enabled_ns;  /* when the enabling call had returned */
+	uint64_t disabled_ns; /* ... and the disabling one */
+	int32_t starter; /* TID of the thread that ran on this CPU at both ends, -1: not known */
+	struct csw_record stop;
+};
+
+struct csw_driver {
+	const struct csw_plan *plan;
+	struct csw_perf_features features;
+	struct csw_perf_form form;
+	struct stream *streams;
+	unsigned nr_streams, nr_cpus;
+	size_t ring_bytes;
+	int epoll;
+	bool stopped;
+};
+
+/* ---- opening
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static size_t power_of_two_below(size_t bytes)
+{
+	return (size_t)1 << (63 - __builtin_clzll(bytes | 1));
+}
+
+static size_t first_ring_bytes(uint64_t wish, unsigned nr_cpus)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = wish;
+
+	if (!wish) {
+		bytes = RINGS_BYTES / nr_cpus;
+		bytes = bytes < RING_BYTES_MIN   ? RING_BYTES_MIN
+			: bytes > RING_BYTES_MAX ? RING_BYTES_MAX
+						 : bytes;
+	} else if (bytes > RING_BYTES_WISH_MAX) {
+		bytes = RING_BYTES_WISH_MAX;
+	}
+	return power_of_two_below(bytes < page ? page : bytes);
+}
+
+static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
+		       struct csw_error *err)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		struct csw_perf_group *g = &d->streams[d->nr_streams].group;
+		int ret =
+			csw_perf_group_open(g, cpus[i], d->plan, &d->features, d->ring_bytes, err);
+
+		if (ret == -ENODEV)
+			continue; /* went offline meanwhile */
+		if (ret < 0)
+			return ret;
+		d->nr_streams++;
+		if (cpus[i] >= d->nr_cpus)
+			d->nr_cpus = cpus[i] + 1;
+	}
+	if (!d->nr_streams)
+		return csw_error_set(err, -ENODEV, "no CPU is online");
+	return 0;
+}
+
+/* All rings of one size, as large as may be locked: halved until all fit. */
+static int map_rings(struct csw_driver *d, struct csw_error *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (;;) {
+		unsigned mapped = 0;
+		int ret = 0;
+
+		while (mapped < d->nr_streams && ret == 0) {
+			ret = csw_perf_group_map(&d->streams[mapped].group, d->ring_bytes);
+			mapped += ret == 0;
+		}
+		if (ret == 0)
+			return 0;
+		while (mapped > 0)
+			csw_perf_group_unmap(&d->streams[--mapped].group);
+		if ((ret != -EPERM && ret != -ENOMEM) || d->ring_bytes <= page)
+			return csw_error_set(err, ret,
+					     "cannot lock %u rings of %zu KiB (%s): raise "
+					     "kernel.perf_event_mlock_kb "
+					     "or give the program CAP_IPC_LOCK",
+					     d->nr_streams, d->ring_bytes >> 10, strerror(-ret));
+		d->ring_bytes /= 2;
+	}
+}
+
+static int watch_rings(struct csw_driver *d, struct csw_error *err)
+{
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (d->epoll < 0)
+		return csw_error_set(err, -errno, "epoll_create1: %s", strerror(errno));
+	for (unsigned i = 0; i < d->nr_streams; i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+
+		if (epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->streams[i].group.leader, &event) < 0)
+			return csw_error_set(err, -errno, "epoll_ctl: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, struct csw_error *err)
+{
+	int ret;
+
+	d->streams = calloc(nr, sizeof(*d->streams));
+	if (!d->streams)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	d->ring_bytes = first_ring_bytes(d->plan->ring_bytes, nr);
+	ret = open_groups(d, cpus, nr, err);
+	if (ret == 0)
+		ret = map_rings(d, err);
+	if (ret == 0)
+		ret = watch_rings(d, err);
+	csw_perf_form(&d->features, &d->form);
+	return ret;
+}
+
+static void perf_close(struct csw_driver *d)
+{
+	if (!d)
+		return;
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_close(&d->streams[i].group);
+	if (d->epoll >= 0)
+		close(d->epoll);
+	free(d->streams);
+	free(d);
+}
+
+static int perf_open(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err)
+{
+	struct csw_driver *d;
+	unsigned *cpus;
+	int nr, ret;
+
+	*out = NULL;
+	if (plan->driver_opts && *plan->driver_opts)
+		return csw_error_set(err, -EINVAL, "driver perf takes no options");
+	nr = csw_sysfs_online(&cpus, err);
+	if (nr < 0)
+		return nr;
+	d = calloc(1, sizeof(*d));
+	if (!d) {
+		free(cpus);
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	}
+	d->plan = plan;
+	d->epoll = -1;
+	ret = open_on(d, cpus, (unsigned)nr, err);
+	free(cpus);
+	if (ret < 0) {
+		perf_close(d);
+		return ret;
+	}
+	*out = d;
+	return 0;
+}
+
+static int perf_probe(struct csw_error *err)
+{
+	struct csw_plan plan = { .nr_counters = 0 };
+	struct csw_perf_features features = { .no_format_lost = false };
+	struct csw_perf_group g;
+	int ret = csw_catalogue_trigger("switch", 1, &plan.trigger, err);
+
+	if (ret == 0)
+		ret = csw_perf_group_open(&g, (unsigned)csw_sysfs_cpu_for(PERF_TYPE_SOFTWARE),
+					  &plan, &features, RING_BYTES_MIN, err);
+	if (ret == 0)
+		csw_perf_group_close(&g);
+	return ret;
+}
+
+/* ---- on and off
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+/* This thread's affinity, put aside while it visits the CPUs. */
+struct visit {
+	cpu_set_t *home, *there;
+	size_t bytes;
+	unsigned nr_cpus;
+};
+
+static int begin_visit(struct visit *v, unsigned nr_cpus)
+{
+	/* The kernel wants room for all the CPUs that it could have; a set too small is EINVAL. */
+	for (v->nr_cpus = nr_cpus < 1024 ? 1024 : nr_cpus; v->nr_cpus <= 1u << 16;
+	     v->nr_cpus *= 2) {
+		v->bytes = CPU_ALLOC_SIZE(v->nr_cpus);
+		v->home = CPU_ALLOC(v->nr_cpus);
+		v->there = CPU_ALLOC(v->nr_cpus);
+		if (v->home && v->there && sched_getaffinity(0, v->bytes, v->home) == 0)
+			return 0;
+		CPU_FREE(v->home);
+		CPU_FREE(v->there);
+	}
+	return -ENOMEM;
+}
+
+static bool visit_cpu(struct visit *v, unsigned cpu)
+{
+	CPU_ZERO_S(v->bytes, v->there);
+	CPU_SET_S(cpu, v->bytes, v->there);
+	return sched_setaffinity(0, v->bytes, v->there) == 0;
+}
+
+static void end_visit(struct visit *v)
+{
+	sched_setaffinity(0, v->bytes, v->home);
+	CPU_FREE(v->home);
+	CPU_FREE(v->there);
+}
+
+/* Inside a PID namespace the kernel shows every thread outside it as 0, like idle. */
+static void tell_outsiders(const struct csw_sink *sink)
+{
+	const ino_t initial =
+		0xEFFFFFFC; /* PROC_PID_INIT_INO: fixed since namespaces have inodes (Linux 3.8) */
+	struct csw_record rec = { .type = CSW_RECORD_TASK, .comm = "outside" };
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != initial)
+		sink->put(sink->ctx, &rec);
+}
+
+static int enable_sideband(struct csw_driver *d, struct csw_error *err)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++) {
+		const struct csw_perf_group *g = &d->streams[i].group;
+		int ret = csw_perf_sys.ioctl(g->sideband, PERF_EVENT_IOC_ENABLE, 0);
+
+		if (ret < 0)
+			return csw_error_set(err, ret,
+					     "cannot switch on the switch records of CPU %u: %s",
+					     g->cpu, strerror(-ret));
+	}
+	return 0;
+}
+
+static int enable_counters(struct csw_driver *d, struct visit *v, struct csw_error *err)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++) {
+		struct stream *s = &d->streams[i];
+		bool there = visit_cpu(v, s->group.cpu);
+		/* Only the leader is disabled: enabling it sets off its group. */
+		int ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_ENABLE, 0);
+
+		if (ret < 0)
+			return csw_error_set(err, ret,
+					     "cannot switch on the counters of CPU %u: %s",
+					     s->group.cpu, strerror(-ret));
+		s->enabled_ns = csw_perf_sys.now_ns();
+		/* Not allowed on that CPU (a cpuset): the first switch record will tell who ran. */
+		s->starter = there ? (int32_t)syscall(SYS_gettid) : -1;
+	}
+	return 0;
+}
+
+static int perf_start(struct csw_driver *d, const struct csw_sink *sink, struct csw_error *err)
+{
+	struct visit visit;
+	int ret = enable_sideband(d, err);
+
+	if (ret < 0)
+		return ret;
+	tell_outsiders(sink);
+	ret = csw_perf_scan("/proc", getpid(), sink, err);
+	if (ret < 0)
+		return ret;
+	if (begin_visit(&visit, d->nr_cpus) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	ret = enable_counters(d, &visit, err);
+	end_visit(&visit);
+	return ret;
+}
+
+/* After a disable no value moves any more; so the last reading fits the last record. */
+static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *v,
+			  struct csw_error *err)
+{
+	bool there = visit_cpu(v, s->group.cpu);
+	int ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
+
+	if (ret < 0)
+		return csw_error_set(err, ret, "cannot switch off the counters of CPU %u: %s",
+				     s->group.cpu, strerror(-ret));
+	s->disabled_ns = csw_perf_sys.now_ns();
+	s->disabled = true;
+	s->stop = (struct csw_record){
+		.type = CSW_RECORD_STOP,
+		.cpu = s->group.cpu,
+		.time_ns = s->disabled_ns,
+		.pid = there ? getpid() : -1,
+		.tid = there ? (int32_t)syscall(SYS_gettid) : -1,
+	};
+	ret = csw_perf_group_read(&s->group, &d->features, &s->stop);
+	if (ret < 0)
+		return csw_error_set(err, ret, "cannot read the counters of CPU %u: %s",
+				     s->group.cpu, strerror(-ret));
+	return 0;
+}
+
+static int perf_stop(struct csw_driver *d, struct csw_error *err)
+{
+	struct visit visit;
+	int ret = 0;
+
+	if (begin_visit(&visit, d->nr_cpus) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
+		ret = disable_stream(d, &d->streams[i], &visit, err);
+	end_visit(&visit);
+	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++) {
+		struct stream *s = &d->streams[i];
+
+		csw_perf_sys.ioctl(s->group.sideband, PERF_EVENT_IOC_DISABLE, 0);
+		s->stop.lost_other = csw_perf_group_sideband_lost(&s->group, &d->features);
+	}
+	d->stopped = true;
+	return ret;
+}
+
+/* ---- the stream
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static int perf_wait(struct csw_driver *d, int timeout_ms, struct csw_error *err)
+{
+	struct epoll_event events[16];
+
+	if (epoll_wait(d->epoll, events, 16, timeout_ms) < 0 && errno != EINTR)
+		return csw_error_set(err, -errno, "epoll_wait: %s", strerror(errno));
+	return 1;
+}
+
+static uint64_t perf_snapshot(struct csw_driver *d)
+{
+	/* The time first: what was written before it is then within the heads read after it. */
+	uint64_t horizon = d->stopped ? UINT64_MAX : csw_perf_sys.now_ns();
+
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_ring_snapshot(&d->streams[i].group.ring);
+	return horizon;
+}
+
+static void make_start(const struct csw_driver *d, const struct stream *s, uint64_t time_ns,
+		       struct csw_record *rec)
+{
+	memset(rec, 0, sizeof(*rec));
+	rec->type = CSW_RECORD_START;
+	rec->cpu = s->group.cpu;
+	rec->time_ns = time_ns < s->enabled_ns ? time_ns : s->enabled_ns;
+	rec->tid = s->starter;
+	rec->pid = s->starter < 0 ? -1 : getpid();
+	/* Counters opened disabled stand at 0 until they are enabled. */
+	rec->nr_values = 1 + d->plan->nr_counters;
+}
+
+static bool is_about_cpu(uint32_t type)
+{
+	return type == CSW_RECORD_SWITCH_OUT || type == CSW_RECORD_SWITCH_IN ||
+	       type == CSW_RECORD_LOST || type == CSW_RECORD_THROTTLE ||
+	       type == CSW_RECORD_UNTHROTTLE;
+}
+
+/* Where a record stands towards counting. The side-band of a CPU runs before its counters and after
+ * them. */
+static bool is_outside(const struct stream *s, const struct csw_record *rec)
+{
+	if (!is_about_cpu(rec->type))
+		return false;
+	return (s->state == STREAM_BEFORE && rec->time_ns <= s->enabled_ns) ||
+	       (s->disabled && rec->time_ns > s->disabled_ns);
+}
+
+static bool opens_stream(const struct stream *s, const struct csw_record *rec)
+{
+	/* A sample proves that counting has begun, a switch record only by its time. */
+	return s->state == STREAM_BEFORE && s->enabled_ns &&
+	       (rec->type == CSW_RECORD_SAMPLE || is_about_cpu(rec->type));
+}
+
+/* The ring is read out: what is left to say. */
+static int finish_stream(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
+{
+	if (!s->disabled || s->state == STREAM_ENDED)
+		return 0;
+	if (s->state == STREAM_BEFORE) {
+		make_start(d, s, s->enabled_ns, rec);
+		s->state = STREAM_COUNTING;
+		return 1;
+	}
+	*rec = s->stop;
+	s->state = STREAM_ENDED;
+	return 1;
+}
+
+static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec)
+{
+	struct stream *s = &d->streams[ring];
+	struct csw_perf_ring *r = &s->group.ring;
+
+	for (;;) {
+		int ret;
+		const struct perf_event_header *raw = csw_perf_ring_peek(r, &ret);
+
+		if (!raw)
+			return ret < 0 ? ret : finish_stream(d, s, rec);
+		ret = csw_perf_decode(&d->form, raw, rec);
+		if (ret < 0)
+			return ret;
+		if (ret > 0 && !is_outside(s, rec)) {
+			if (opens_stream(s, rec)) {
+				make_start(d, s, rec->time_ns, rec);
+				s->state = STREAM_COUNTING;
+				return 1; /* the record stays for the next call */
+			}
+			csw_perf_ring_consume(r, raw);
+			return 1;
+		}
+		csw_perf_ring_consume(r, raw);
+	}
+}
+
+static unsigned perf_nr_rings(const struct csw_driver *d)
+{
+	return d->nr_streams;
+}
+
+static unsigned perf_nr_cpus(const struct csw_driver *d)
+{
+	return d->nr_cpus;
+}
+
+const struct csw_driver_ops csw_perf_driver = {
+	.name = "perf",
+	.summary = "the live machine through perf_event_open: one group and one ring per CPU",
+	.caps = CSW_DRIVER_LIVE,
+	.probe = perf_probe,
+	.resolve_counter = csw_catalogue_counter,
+	.resolve_trigger = csw_catalogue_trigger,
+	.open = perf_open,
+	.nr_rings = perf_nr_rings,
+	.nr_cpus = perf_nr_cpus,
+	.start = perf_start,
+	.wait = perf_wait,
+	.snapshot = perf_snapshot,
+	.next = perf_next,
+	.stop = perf_stop,
+	.close = perf_close,
+};

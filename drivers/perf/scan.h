@@ -1,0 +1,12 @@
+/* The start scan: every thread that is already there, from /proc. */
+#ifndef CSW_DRIVERS_PERF_SCAN_H
+#define CSW_DRIVERS_PERF_SCAN_H
+
+#include "engine/driver.h"
+
+/* One TASK record per thread into sink. proc: "/proc", or a made-up one in tests; self: the PID
+ * whose threads are SELF. What vanishes during the scan is left out. 0 or -errno. */
+int csw_perf_scan(const char *proc, int32_t self, const struct csw_sink *sink,
+		  struct csw_error *err);
+
+#endif

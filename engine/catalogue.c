@@ -1,0 +1,668 @@
+/*
+ * From a name to an event of the live machine.
+ *
+ * Invariant: what is returned counts what the name says, on this machine, now: the kernel was asked
+ * (engine/tryout). Every other outcome is an error that says why, and what works instead.
+ */
+#include "engine/catalogue.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/error.h"
+#include "engine/names.h"
+#include "engine/pfm.h"
+#include "engine/sysfs.h"
+#include "engine/tryout.h"
+
+#define COUNTER_INSTEAD                                                                            \
+	"works here: software events and tracepoints (--event=page-faults,task-clock); "           \
+	"--driver=sim shows it simulated"
+#define TRIGGER_INSTEAD                                                                            \
+	"works here: --trigger=switch; --driver=sim shows hardware triggers simulated"
+
+/* What finish() must know of a software event. */
+#define SW_NEVER_IDLE 0x1u
+#define SW_CLOCK 0x2u
+#define SW_KERNEL_ONLY                                                                             \
+	0x4u /* raised with the kernel's own registers: with exclude_kernel the kernel counts none \
+		of them */
+#define SW_NOTHING 0x8u /* carries data or keeps records coming, but never counts */
+
+struct software {
+	const char *name, *alias;
+	uint64_t config;
+	unsigned traits;
+};
+
+static const struct software softwares[] = {
+	{ "cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, SW_CLOCK },
+	{ "task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, SW_CLOCK },
+	{ "page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, SW_NEVER_IDLE },
+	{ "context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, SW_KERNEL_ONLY },
+	{ "cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, SW_KERNEL_ONLY },
+	{ "minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, SW_NEVER_IDLE },
+	{ "major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, SW_NEVER_IDLE },
+	{ "alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, SW_NEVER_IDLE },
+	{ "emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, SW_NEVER_IDLE },
+	{ "cgroup-switches", NULL, PERF_COUNT_SW_CGROUP_SWITCHES, SW_KERNEL_ONLY },
+	{ "dummy", NULL, PERF_COUNT_SW_DUMMY, SW_NOTHING },
+	{ "bpf-output", NULL, PERF_COUNT_SW_BPF_OUTPUT, SW_NOTHING },
+};
+
+/* perf's generic hardware names; the kernel maps them to the CPU's own events. */
+static const struct generic {
+	const char *name, *alias;
+	const char *sysfs; /* how /sys/bus/event_source/devices/cpu/events calls it */
+	uint64_t config;
+} generics[] = {
+	{ "cycles", "cpu-cycles", "cpu-cycles", PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions", NULL, "instructions", PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references", NULL, "cache-references", PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses", NULL, "cache-misses", PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches", "branch-instructions", "branch-instructions",
+	  PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses", NULL, "branch-misses", PERF_COUNT_HW_BRANCH_MISSES },
+	{ "bus-cycles", NULL, "bus-cycles", PERF_COUNT_HW_BUS_CYCLES },
+	{ "ref-cycles", NULL, "ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES },
+	{ "stalled-cycles-frontend", "idle-cycles-frontend", "stalled-cycles-frontend",
+	  PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	{ "stalled-cycles-backend", "idle-cycles-backend", "stalled-cycles-backend",
+	  PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+};
+
+/* Triggers that the patent and the tables name, and that need what this version or this machine has
+ * not. */
+static const struct planned {
+	const char *name, *needs;
+} planned[] = {
+	{ "seg_load", "a hardware PMU" },
+	{ "desc_load", "a hardware PMU" },
+	{ "ldt_load", "a hardware PMU" },
+	{ "pid_change", "a hardware PMU" },
+	{ "tid_change", "a hardware PMU (the CPU's debug registers are not used by this version)" },
+	{ "mem_load", "a hardware PMU (the CPU's debug registers are not used by this version)" },
+	{ "mem_store", "a hardware PMU (the CPU's debug registers are not used by this version)" },
+	{ "tlb_flush", "a hardware PMU" },
+};
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A name while it is looked up. */
+struct lookup {
+	char head[CSW_EVENT_NAME_BYTES]; /* without :u :k */
+	const char *suffix;              /* ":u", ":k", ":uk" or "" */
+	bool trigger;
+	struct csw_event *out;
+	struct csw_error *err;
+};
+
+/* ---- the text
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_named(const char *text, const char *name, const char *alias)
+{
+	return !strcmp(text, name) || (alias && !strcmp(text, alias));
+}
+
+static const struct software *find_software(const char *text)
+{
+	for (size_t i = 0; i < NR(softwares); i++)
+		if (is_named(text, softwares[i].name, softwares[i].alias))
+			return &softwares[i];
+	return NULL;
+}
+
+static const struct generic *find_generic(const char *text)
+{
+	for (size_t i = 0; i < NR(generics); i++)
+		if (is_named(text, generics[i].name, generics[i].alias))
+			return &generics[i];
+	return NULL;
+}
+
+/* rNNN: 1 to 16 hexadecimal digits, as perf writes a raw code. */
+static bool is_raw(const char *text, uint64_t *code)
+{
+	size_t nr = strlen(text);
+
+	if (nr < 2 || nr > 17 || text[0] != 'r' ||
+	    strspn(text + 1, "0123456789abcdefABCDEF") != nr - 1)
+		return false;
+	*code = strtoull(text + 1, NULL, 16);
+	return true;
+}
+
+/* Cuts ":u", ":k", ":uk" (and perf's "pmu/.../u") off the head and notes what they exclude. */
+static void take_modifiers(struct lookup *l)
+{
+	static const struct {
+		const char *text, *suffix;
+		bool user, kernel;
+	} modifiers[] = {
+		{ "u", ":u", true, false },
+		{ "k", ":k", false, true },
+		{ "uk", ":uk", true, true },
+		{ "ku", ":uk", true, true },
+	};
+	char *colon = strrchr(l->head, ':'), *slash = strrchr(l->head, '/');
+	char *end = slash && (!colon || slash > colon) ? slash : colon;
+
+	l->suffix = "";
+	for (size_t i = 0; end && end > l->head && i < NR(modifiers); i++) {
+		if (strcmp(end + 1, modifiers[i].text))
+			continue;
+		l->suffix = modifiers[i].suffix;
+		l->out->exclude_user = !modifiers[i].user;
+		l->out->exclude_kernel = !modifiers[i].kernel;
+		l->out->exclude_hv = true; /* as perf: what is named is counted, and nothing else */
+		end[end == slash] = '\0';
+		return;
+	}
+}
+
+static int too_long(const char *name, struct csw_error *err)
+{
+	char shown[64];
+
+	return csw_error_set(err, -EINVAL,
+			     "the name \"%s\" is too long: at most %d bytes; a long list of terms "
+			     "fits as raw rNNN "
+			     "or pmu/config=0x.../",
+			     csw_escape(shown, sizeof(shown), name), CSW_EVENT_NAME_BYTES - 1);
+}
+
+/* Fills out->name, head, suffix; the name is short and printable after that, or this fails. */
+static int begin(struct lookup *l, const char *name)
+{
+	size_t nr = strnlen(name, CSW_EVENT_NAME_BYTES);
+	char shown[4 * CSW_EVENT_NAME_BYTES];
+
+	if (nr == CSW_EVENT_NAME_BYTES)
+		return too_long(name, l->err);
+	memcpy(l->out->name, name, nr + 1);
+	memcpy(l->head, name, nr + 1);
+	for (size_t i = 0; i < nr; i++)
+		if (!isgraph((unsigned char)name[i]) || (unsigned char)name[i] > 0x7e)
+			return csw_error_set(
+				l->err, -ENOENT,
+				"there is no event \"%s\": names are printable ASCII without "
+				"spaces",
+				csw_escape(shown, sizeof(shown), name));
+	take_modifiers(l);
+	return 0;
+}
+
+/* ---- names that nobody knows
+ * ----------------------------------------------------------------------------------------- */
+
+/* "page-faults:x": the event is there, the modifier is not. */
+static bool has_bad_modifier(const char *head)
+{
+	char before[CSW_EVENT_NAME_BYTES];
+	size_t nr = strcspn(head, ":");
+	uint64_t code;
+
+	if (!head[nr])
+		return false;
+	memcpy(before, head, nr);
+	before[nr] = '\0';
+	return find_software(before) || find_generic(before) || is_raw(before, &code) ||
+	       !strcmp(before, "LLC_MISSES") || !strcmp(before, "switch") ||
+	       !strcmp(before, "auto");
+}
+
+static void offer_all(struct csw_nearest *nearest, bool trigger)
+{
+	for (size_t i = 0; i < NR(softwares); i++) {
+		if (softwares[i].traits & SW_NOTHING)
+			continue;
+		csw_nearest_offer(nearest, softwares[i].name);
+		if (softwares[i].alias)
+			csw_nearest_offer(nearest, softwares[i].alias);
+	}
+	for (size_t i = 0; i < NR(generics); i++) {
+		csw_nearest_offer(nearest, generics[i].name);
+		if (generics[i].alias)
+			csw_nearest_offer(nearest, generics[i].alias);
+	}
+	csw_nearest_offer(nearest, "LLC_MISSES");
+	csw_nearest_offer(nearest, "msr/tsc/");
+	for (size_t i = 0; trigger && i < NR(planned); i++)
+		csw_nearest_offer(nearest, planned[i].name);
+	if (trigger) {
+		csw_nearest_offer(nearest, "switch");
+		csw_nearest_offer(nearest, "auto");
+	}
+	csw_pfm_offer(nearest);
+}
+
+static int unknown(const struct lookup *l)
+{
+	char wanted[CSW_EVENT_NAME_BYTES], suffix[CSW_ERROR_BYTES / 2], *colons, *colon;
+	struct csw_nearest nearest;
+	const char *what = l->trigger ? "trigger or event" : "event";
+
+	if (!l->head[0])
+		return csw_error_set(l->err, -ENOENT, "an empty name is no %s; e.g. %s", what,
+				     l->trigger ? "--trigger=switch" : "--event=page-faults");
+	if (has_bad_modifier(l->head))
+		return csw_error_set(l->err, -ENOENT,
+				     "there is no event \"%s\": after %.*s only :u (user) and :k "
+				     "(kernel) may follow",
+				     l->out->name, (int)strcspn(l->head, ":"), l->head);
+	strcpy(wanted, l->head);
+	colons = strstr(wanted, "::");
+	colon = strchr(colons ? colons + 2 : wanted, ':');
+	if (colon)
+		*colon = '\0'; /* unit masks: libpfm4 names events without them */
+	csw_nearest_init(&nearest, wanted);
+	offer_all(&nearest, l->trigger);
+	if (!nearest.nr)
+		return csw_error_set(
+			l->err, -ENOENT,
+			"there is no %s \"%s\"; names are software events (page-faults), "
+			"tracepoints "
+			"(sched:sched_switch), pmu/event/, raw rNNN and those of libpfm4",
+			what, l->out->name);
+	return csw_error_set(l->err, -ENOENT, "there is no %s \"%s\"%s", what, l->out->name,
+			     csw_nearest_suffix(&nearest, suffix, sizeof(suffix)));
+}
+
+/* "; and there is no hardware PMU here: ...", or "" where there is one. */
+static const char *lack_of_pmu(const struct lookup *l, char *text, size_t bytes)
+{
+	char why[256];
+
+	text[0] = '\0';
+	if (!csw_tryout_pmu())
+		snprintf(text, bytes, "; and there is no hardware PMU here: %s; %s",
+			 csw_catalogue_no_pmu(why, sizeof(why)),
+			 l->trigger ? TRIGGER_INSTEAD : COUNTER_INSTEAD);
+	return text;
+}
+
+/* A name of libpfm4's for other CPU models: known, but not countable here. -ENOENT when it is not
+ * even that. */
+static int refuse_elsewhere(const struct lookup *l)
+{
+	char pmus[128], here[64], lack[512];
+
+	if (!csw_pfm_elsewhere(l->head, pmus, sizeof(pmus)))
+		return -ENOENT;
+	csw_pfm_core(here, sizeof(here));
+	return csw_error_set(l->err, -EOPNOTSUPP,
+			     "%s is an event of other CPU models (%s), not of this one (%s)%s",
+			     l->head, pmus, here[0] ? here : "unknown to libpfm4",
+			     lack_of_pmu(l, lack, sizeof(lack)));
+}
+
+/* ---- the kinds of names
+ * ---------------------------------------------------------------------------------------------- */
+
+static void resolve_generic(const struct lookup *l, const struct generic *g)
+{
+	char code[64];
+
+	l->out->type = PERF_TYPE_HARDWARE;
+	l->out->config = g->config;
+	l->out->flags = CSW_EVENT_HARDWARE;
+	/* What the kernel made of the generic name on this CPU, where it says so: cache-misses of
+	 * AMD Zen are L2 misses. */
+	if (csw_sysfs_read(code, sizeof(code), "/sys/bus/event_source/devices/cpu/events/%s",
+			   g->sysfs) > 0)
+		snprintf(l->out->became, sizeof(l->out->became), "%s cpu/%s/", g->name, code);
+	else
+		snprintf(l->out->became, sizeof(l->out->became), "%s", g->name);
+}
+
+static int resolve_tracepoint(const struct lookup *l, uint64_t id)
+{
+	bool syscall = !strncmp(l->head, "syscalls:", 9);
+
+	l->out->type = PERF_TYPE_TRACEPOINT;
+	l->out->config = id;
+	strcpy(l->out->became, l->head);
+	if (syscall || !strncmp(l->head, "raw_syscalls:", 13) ||
+	    !strcmp(l->head, "exceptions:page_fault_user"))
+		l->out->flags |= CSW_EVENT_NEVER_IDLE;
+	/* perf_tp_event_match looks at the registers: only syscalls:* hands it the user's */
+	if (l->out->exclude_kernel && !syscall)
+		return csw_error_set(
+			l->err, -EINVAL,
+			"%s: the kernel hits this tracepoint in kernel mode, so with :u it would "
+			"always count 0; leave :u away",
+			l->out->name);
+	return 0;
+}
+
+static int resolve_pfm(const struct lookup *l)
+{
+	int ret = csw_pfm_encode(l->head, l->out, l->err);
+
+	if (ret == -ENOENT)
+		ret = refuse_elsewhere(l);
+	return ret;
+}
+
+/* "a:b" is a tracepoint or an event with a unit mask; where both fail, the likelier of the two
+ * speaks. */
+static int resolve_colon(const struct lookup *l)
+{
+	char subsys[CSW_EVENT_NAME_BYTES];
+	struct csw_error tracepoint_err;
+	size_t nr = strcspn(l->head, ":");
+	bool subsys_known;
+	uint64_t id;
+	int ret, tracepoint_ret;
+
+	memcpy(subsys, l->head, nr);
+	subsys[nr] = '\0';
+	tracepoint_ret =
+		csw_sysfs_tracepoint(subsys, l->head + nr + 1, &id, &subsys_known, &tracepoint_err);
+	if (!tracepoint_ret)
+		return resolve_tracepoint(l, id);
+	ret = resolve_pfm(l);
+	if (ret != -ENOENT)
+		return ret;
+	if (tracepoint_ret == -ENOENT && !strstr(tracepoint_err.text, "; nearest: "))
+		return unknown(l);
+	if (l->err)
+		*l->err = tracepoint_err;
+	return tracepoint_ret;
+}
+
+/* cpu/.../ where the kernel registered no such PMU: the name is good, the machine lacks it. */
+static int resolve_sysfs(const struct lookup *l)
+{
+	static const char *const cores[] = { "cpu/", "cpu_core/", "cpu_atom/" };
+	int ret = csw_sysfs_event(l->head, strlen(l->head), l->out, l->err);
+	char lack[512];
+
+	for (size_t i = 0; ret == -ENOENT && i < NR(cores); i++)
+		if (!strncmp(l->head, cores[i], strlen(cores[i])) &&
+		    *lack_of_pmu(l, lack, sizeof(lack)))
+			return csw_error_set(l->err, -EOPNOTSUPP, "%s needs a PMU of the cores%s",
+					     l->out->name, lack);
+	return ret;
+}
+
+static int refuse_llc_amd(const struct lookup *l)
+{
+	static const char *const nearest[] = { "ANY_DATA_CACHE_FILLS_FROM_SYSTEM",
+					       "DATA_CACHE_REFILLS_FROM_SYSTEM" };
+	const char *found = nearest[0];
+	struct csw_event ignored;
+	char lack[512];
+
+	for (size_t i = 0; i < NR(nearest); i++) {
+		memset(&ignored, 0, sizeof(ignored));
+		if (csw_pfm_encode(nearest[i], &ignored, NULL) !=
+		    -ENOENT) { /* without its unit masks: -EINVAL */
+			found = nearest[i];
+			break;
+		}
+	}
+	return csw_error_set(
+		l->err, -EOPNOTSUPP,
+		"LLC_MISSES: the cores of AMD CPUs have no counter of last-level misses (the L3 "
+		"has a package-wide "
+		"PMU, and generic cache-misses are L2 misses); the nearest real event is %s%s",
+		found, lack_of_pmu(l, lack, sizeof(lack)));
+}
+
+/* Last-level misses and nothing else; see the table of CPU models: 0x412e under three names on
+ * Intel's. */
+static int resolve_llc(const struct lookup *l)
+{
+	static const struct {
+		bool of_model; /* behind the name of the CPU's own PMU */
+		const char *name;
+	} names[] = {
+		{ true, "::LLC_MISSES" },
+		{ true, "::LONGEST_LAT_CACHE:MISS" },
+		{ false, "ix86arch::LLC_MISSES" },
+	};
+	char core[64], name[CSW_EVENT_NAME_BYTES], lack[512];
+	unsigned nr_core = csw_pfm_core(core, sizeof(core));
+	struct csw_cpu cpu;
+
+	csw_tryout_cpu(&cpu);
+	if (nr_core ? !strncmp(core, "amd64", 5) : csw_cpu_is_amd(&cpu))
+		return refuse_llc_amd(l);
+	if (nr_core > 1)
+		return csw_error_set(l->err, -EOPNOTSUPP,
+				     "LLC_MISSES: this CPU has several kinds of cores (%s), and "
+				     "one event cannot span them; name "
+				     "one: %.*s::LONGEST_LAT_CACHE:MISS",
+				     core, (int)strcspn(core, ","), core);
+	for (size_t i = 0; i < NR(names); i++) {
+		if (names[i].of_model && !nr_core)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", names[i].of_model ? core : "", names[i].name);
+		if (!csw_pfm_encode(name, l->out, NULL))
+			return 0;
+	}
+	return csw_error_set(
+		l->err, -EOPNOTSUPP,
+		"LLC_MISSES: libpfm4 knows no core event of last-level misses for this CPU (%s)%s",
+		nr_core ? core : "no core PMU known", lack_of_pmu(l, lack, sizeof(lack)));
+}
+
+static int dispatch(const struct lookup *l)
+{
+	const struct software *sw = find_software(l->head);
+	const struct generic *g = find_generic(l->head);
+	int ret;
+
+	if (sw) {
+		l->out->type = PERF_TYPE_SOFTWARE;
+		l->out->config = sw->config;
+		strcpy(l->out->became, sw->name);
+		return 0;
+	}
+	if (g) {
+		resolve_generic(l, g);
+		return 0;
+	}
+	if (strchr(l->head, '/'))
+		return resolve_sysfs(l);
+	if (is_raw(l->head, &l->out->config)) {
+		l->out->type = PERF_TYPE_RAW;
+		l->out->flags = CSW_EVENT_HARDWARE;
+		snprintf(l->out->became, sizeof(l->out->became), "raw 0x%llx",
+			 (unsigned long long)l->out->config);
+		return 0;
+	}
+	if (!strcasecmp(l->head, "LLC_MISSES"))
+		return resolve_llc(l);
+	if (!l->head[0] || has_bad_modifier(l->head))
+		return unknown(l);
+	if (strchr(l->head, ':') && !strstr(l->head, "::"))
+		return resolve_colon(l);
+	ret = resolve_pfm(l);
+	return ret == -ENOENT ? unknown(l) : ret;
+}
+
+/* ---- what every event needs in the end
+ * ------------------------------------------------------------------------------- */
+
+static int finish_software(const struct lookup *l)
+{
+	const struct csw_event *e = l->out;
+	unsigned traits = 0;
+
+	for (size_t i = 0; i < NR(softwares); i++)
+		if (softwares[i].config == e->config)
+			traits = softwares[i].traits;
+	if (traits & SW_NOTHING)
+		return csw_error_set(l->err, -EOPNOTSUPP,
+				     "%s counts nothing: the kernel has it for other purposes",
+				     e->name);
+	if ((traits & SW_KERNEL_ONLY) && e->exclude_kernel)
+		return csw_error_set(l->err, -EINVAL,
+				     "%s: this event happens in the kernel, so with :u it would "
+				     "give no count and no sample at "
+				     "all; leave :u away",
+				     e->name);
+	if ((traits & SW_CLOCK) && (e->exclude_kernel || e->exclude_user))
+		return csw_error_set(l->err, -EINVAL,
+				     "%s: the kernel ignores :u and :k for clocks and counts all "
+				     "time; leave them away",
+				     e->name);
+	if (traits & SW_NEVER_IDLE)
+		l->out->flags |= CSW_EVENT_NEVER_IDLE;
+	if (traits & SW_CLOCK)
+		l->out->flags |= CSW_EVENT_CLOCK | CSW_EVENT_NANOSECONDS;
+	return 0;
+}
+
+static int finish(const struct lookup *l)
+{
+	size_t used = strlen(l->out->became);
+
+	if (l->out->type == PERF_TYPE_SOFTWARE) {
+		int ret = finish_software(l);
+
+		if (ret)
+			return ret;
+	}
+	if (l->out->exclude_kernel)
+		l->out->flags |= CSW_EVENT_NEVER_IDLE; /* the idle task has no user mode */
+	snprintf(l->out->became + used, sizeof(l->out->became) - used, "%s", l->suffix);
+	return 0;
+}
+
+static int resolve(struct lookup *l)
+{
+	int ret = dispatch(l);
+
+	return ret ? ret : finish(l);
+}
+
+int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_error *err)
+{
+	struct lookup l = { .out = out, .err = err };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = begin(&l, name);
+	if (!ret)
+		ret = resolve(&l);
+	return ret ? ret : csw_tryout_event(out, 0, COUNTER_INSTEAD, err);
+}
+
+/* ---- triggers
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static int refuse_planned(const struct planned *p, struct csw_error *err)
+{
+	struct csw_cpu cpu;
+	char why[256];
+
+	if (!csw_tryout_pmu())
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "trigger %s needs %s, and there is none here: %s; works here: "
+				     "--trigger=switch; --driver=sim "
+				     "shows %s simulated",
+				     p->name, p->needs, csw_catalogue_no_pmu(why, sizeof(why)),
+				     p->name);
+	csw_tryout_cpu(&cpu);
+	return csw_error_set(err, -EOPNOTSUPP,
+			     "trigger %s has no entry for this CPU model (%s family %d model %d) "
+			     "in this version of csw; works "
+			     "here: --trigger=switch, or an event of this CPU by its own name; "
+			     "--driver=sim shows %s simulated",
+			     p->name, cpu.vendor, cpu.family, cpu.model, p->name);
+}
+
+static const struct planned *find_planned(const char *head)
+{
+	size_t nr = strcspn(head, ":"); /* mem_load:WHERE */
+
+	for (size_t i = 0; i < NR(planned); i++)
+		if (strlen(planned[i].name) == nr && !strncmp(planned[i].name, head, nr))
+			return &planned[i];
+	return NULL;
+}
+
+/* The kernel raises smaller periods without a word; then overflows would come later than sav says.
+ */
+static uint64_t period_floor(const struct csw_event *e)
+{
+	enum { TIMER_FLOOR_NS = 10000 }; /* perf_swevent_start_hrtimer */
+	struct csw_cpu cpu;
+
+	if (e->type == PERF_TYPE_SOFTWARE)
+		return e->flags & CSW_EVENT_CLOCK ? TIMER_FLOOR_NS : 1;
+	if (!(e->flags & CSW_EVENT_HARDWARE))
+		return 1;
+	csw_tryout_cpu(&cpu);
+	return cpu.min_period ? cpu.min_period : 1;
+}
+
+static void settle_sav(struct csw_trigger *out)
+{
+	uint64_t least = period_floor(&out->event);
+	size_t used = strlen(out->event.became);
+
+	if (out->sav >= least)
+		return;
+	snprintf(out->event.became + used, sizeof(out->event.became) - used,
+		 " (sav %llu -> %llu, the kernel's least)", (unsigned long long)out->sav,
+		 (unsigned long long)least);
+	out->sav = least;
+}
+
+static int resolve_trigger_event(struct lookup *l)
+{
+	const struct planned *p = find_planned(l->head);
+	bool automatic = !strcmp(l->head, "auto");
+	int ret;
+
+	if (p)
+		return refuse_planned(p, l->err);
+	if (automatic || !strcmp(l->head, "switch"))
+		strcpy(l->head, "context-switches");
+	ret = resolve(l);
+	if (!ret && automatic) /* nothing better is implemented for any machine, and the report must
+				  say what was taken */
+		snprintf(l->out->became, sizeof(l->out->became), "switch (context-switches%s)",
+			 l->suffix);
+	return ret;
+}
+
+int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
+			  struct csw_error *err)
+{
+	struct lookup l = { .trigger = true, .out = &out->event, .err = err };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	if (sav > INT64_MAX)
+		return csw_error_set(
+			err, -EINVAL,
+			"the sample-after value %llu is too large: the kernel takes 63 bits",
+			(unsigned long long)sav);
+	out->sav = sav ? sav : 1;
+	out->phase = CSW_PHASE_ANY;
+	ret = begin(&l, name);
+	if (!ret)
+		ret = resolve_trigger_event(&l);
+	if (ret)
+		return ret;
+	if (out->event.type == PERF_TYPE_SOFTWARE &&
+	    out->event.config == PERF_COUNT_SW_CONTEXT_SWITCHES) {
+		out->phase = CSW_PHASE_BEFORE;
+		out->per_switch = 1;
+	}
+	settle_sav(out);
+	return csw_tryout_event(&out->event, out->sav, TRIGGER_INSTEAD, err);
+}

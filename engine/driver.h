@@ -1,0 +1,92 @@
+/*
+ * What a source of records is to the engine: one const table of functions per driver.
+ *
+ * The engine owns the order of calls: resolve_*, open, start, { wait, snapshot, next... }, stop,
+ * snapshot, next..., close. After a call failed only close may follow (for open: nothing, *out is
+ * NULL). No call prints, exits or installs handlers. All return 0 (or what their comment says) or
+ * -errno with *err filled in.
+ */
+#ifndef CSW_ENGINE_DRIVER_H
+#define CSW_ENGINE_DRIVER_H
+
+#include "csw/csw.h"
+#include "engine/event.h"
+#include "engine/record.h"
+
+/* What to count and how: made by engine/spec from text, read by the driver, never changed after. */
+struct csw_plan {
+	struct csw_trigger trigger;
+	struct csw_event counters[CSW_COUNTERS_MAX];
+	unsigned nr_counters;
+	uint64_t ring_bytes;     /* wished size of one CPU's ring; 0: the driver's choice within its
+				    budget */
+	uint64_t duration_ns;    /* how long the run is meant to last, 0: not known; the simulated
+				    machine ends then */
+	const char *driver_opts; /* what stood behind "NAME:" in the driver's name, or NULL */
+};
+
+struct csw_driver; /* each driver's own */
+
+/* Where start() delivers the TASK records of the start scan, before it enables any counter. */
+struct csw_sink {
+	void (*put)(void *ctx, const struct csw_record *rec);
+	void *ctx;
+};
+
+/* csw_driver_ops.caps */
+#define CSW_DRIVER_SIMULATED 0x1u /* the numbers are of no real machine */
+#define CSW_DRIVER_LIVE                                                                            \
+	0x2u /* watches the threads of this machine: scopes by PID and a command make sense */
+
+struct csw_driver_ops {
+	const char *name;
+	const char *summary; /* one line for lists */
+	uint32_t caps;
+
+	/* Can it work here? Tries the real thing and undoes it. 0, or -errno and why not. */
+	int (*probe)(struct csw_error *err);
+
+	/* A counter's (a trigger's) name to an event. Opens nothing that stays. -ENOENT: no such
+	 * name, with the nearest ones; -EOPNOTSUPP: a known name that this machine cannot count,
+	 * with the reason and what works instead. resolve_trigger also settles sav (in: as wished,
+	 * >= 1) and refuses what would mix threads silently. */
+	int (*resolve_counter)(const char *name, struct csw_event *out, struct csw_error *err);
+	int (*resolve_trigger)(const char *name, uint64_t sav, struct csw_trigger *out,
+			       struct csw_error *err);
+
+	/* Makes rings and counters, all disabled. The plan outlives the driver. */
+	int (*open)(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err);
+
+	/* Rings (each with its own time order) and the highest CPU number + 1. Constant from open
+	 * to close. */
+	unsigned (*nr_rings)(const struct csw_driver *drv);
+	unsigned (*nr_cpus)(const struct csw_driver *drv);
+
+	/* Side-band on, start scan into sink, then counters on, each CPU's from that CPU. Each
+	 * ring's stream then begins with (task records and) one START per CPU. */
+	int (*start)(struct csw_driver *drv, const struct csw_sink *sink, struct csw_error *err);
+
+	/* Waits until a ring fills up or the time is over: 1 go on, 0 the source has ended
+	 * (simulations, files). */
+	int (*wait)(struct csw_driver *drv, int timeout_ms, struct csw_error *err);
+
+	/* Notes how far every ring is filled now, for next(). Returns the horizon: every record up
+	 * to this time lies within the snapshot (but for a writer stopped in mid-record);
+	 * UINT64_MAX after stop(). */
+	uint64_t (*snapshot)(struct csw_driver *drv);
+
+	/* The next record of the ring: 1 and *rec, 0 at the snapshot's end, -errno on a malformed
+	 * ring. rec is a copy. */
+	int (*next)(struct csw_driver *drv, unsigned ring, struct csw_record *rec);
+
+	/* Counters off, each CPU's from that CPU, then their last reading. Each CPU's stream then
+	 * ends with one STOP. */
+	int (*stop)(struct csw_driver *drv, struct csw_error *err);
+
+	void (*close)(struct csw_driver *drv); /* NULL is fine */
+};
+
+extern const struct csw_driver_ops csw_perf_driver;
+extern const struct csw_driver_ops csw_sim_driver;
+
+#endif

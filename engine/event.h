@@ -1,0 +1,50 @@
+/*
+ * What a name became: an event in the kernel's numbering (perf_event_attr), and what the rules need
+ * to know of it. engine/catalogue fills these from text; a driver opens them; nobody parses names
+ * after that.
+ */
+#ifndef CSW_ENGINE_EVENT_H
+#define CSW_ENGINE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CSW_EVENT_NAME_BYTES 128
+
+/* csw_event.flags */
+#define CSW_EVENT_NEVER_IDLE                                                                       \
+	0x1u /* cannot occur while a CPU idles: page faults, system calls, anything user-only */
+#define CSW_EVENT_CLOCK                                                                            \
+	0x2u /* advances at a constant rate while enabled (task-clock, cpu-clock, tsc) */
+#define CSW_EVENT_HARDWARE 0x4u    /* needs a PMU of the CPU */
+#define CSW_EVENT_NANOSECONDS 0x8u /* its unit is ns */
+
+struct csw_event {
+	char name[CSW_EVENT_NAME_BYTES];   /* as the user wrote it; the column's title */
+	char became[CSW_EVENT_NAME_BYTES]; /* what is counted in truth, e.g.
+					      "skl::LONGEST_LAT_CACHE:MISS 0x412e" */
+	uint32_t type;                     /* perf_event_attr.type */
+	uint32_t flags;
+	uint64_t config, config1, config2;
+	uint32_t bp_type; /* breakpoints: with config1 = address, config2 = length */
+	bool exclude_user, exclude_kernel, exclude_hv;
+};
+
+/* Where in a context switch the trigger fires, seen in the order of the ring's records. */
+enum csw_phase {
+	CSW_PHASE_BEFORE, /* before SWITCH_OUT, in the outgoing thread (software context-switches)
+			   */
+	CSW_PHASE_INSIDE, /* between SWITCH_OUT and SWITCH_IN, or with skid just after it (loads and
+			     stores in the switch) */
+	CSW_PHASE_ANY,    /* no known relation to switches */
+};
+
+struct csw_trigger {
+	struct csw_event event;
+	uint64_t sav;        /* sample-after value: occurrences per overflow, >= 1 */
+	uint32_t phase;      /* enum csw_phase */
+	uint32_t per_switch; /* occurrences per context switch, of every kind of switch; 0: varies
+				or not known */
+};
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * The one record type that flows from every driver to the slicer.
+ *
+ * A driver translates whatever its source holds (a perf ring, a file, a simulated machine) into
+ * these. Records of one ring come in the order in which they were written there; engine/merge
+ * orders several rings by time.
+ *
+ * Invariant: a reading (values, enabled_ns, running_ns) is cumulative since the counters were
+ * opened, 64 bits wide and never wraps; a driver whose hardware wraps extends it.
+ */
+#ifndef CSW_ENGINE_RECORD_H
+#define CSW_ENGINE_RECORD_H
+
+#include <stdint.h>
+
+/* Counters in one group, the trigger not included. A perf group of software events has no limit of
+ * its own. */
+#define CSW_COUNTERS_MAX 32
+#define CSW_COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and a NUL */
+
+enum csw_record_type {
+	CSW_RECORD_NONE,
+	/* A thread that was there before counting began (start scan): pid, tid, comm, flags,
+	   other_pid = parent process. */
+	CSW_RECORD_TASK,
+	/* Counting began on this CPU: time, pid/tid = the thread that ran there then (-1: not
+	   known), reading. */
+	CSW_RECORD_START,
+	/* One overflow of the trigger: time, cpu, pid/tid as a *hint* (-1: an exiting thread),
+	   reading. */
+	CSW_RECORD_SAMPLE,
+	/* pid/tid leaves the CPU (-1: it is exiting), other_pid/other_tid comes next;
+	   CSW_RECORD_PREEMPTED. */
+	CSW_RECORD_SWITCH_OUT,
+	/* pid/tid comes onto the CPU, other_pid/other_tid (-1: it exited) left it. */
+	CSW_RECORD_SWITCH_IN,
+	/* pid/tid was created by other_pid/other_tid. */
+	CSW_RECORD_FORK,
+	/* pid/tid has begun to exit; it still runs until its last SWITCH_OUT. */
+	CSW_RECORD_EXIT,
+	/* pid/tid is now called comm; CSW_RECORD_EXEC when by exec. */
+	CSW_RECORD_COMM,
+	/* `lost` records of any type are missing from this ring just before this one. */
+	CSW_RECORD_LOST,
+	/* The kernel stopped (started again) the trigger of this CPU because it came too often. */
+	CSW_RECORD_THROTTLE,
+	CSW_RECORD_UNTHROTTLE,
+	/* Counting ended on this CPU; the last record of its ring: time, pid/tid as in START,
+	 * reading after the disable; lost = samples of the trigger that could not be written since
+	 * START, lost_other = records of other kinds, both as the kernel counted them, or
+	 * CSW_LOST_UNKNOWN. */
+	CSW_RECORD_STOP,
+};
+
+#define CSW_LOST_UNKNOWN UINT64_MAX
+
+/* csw_record.flags */
+#define CSW_RECORD_PREEMPTED 0x1u     /* SWITCH_OUT: not of its own will */
+#define CSW_RECORD_EXEC 0x2u          /* COMM: by exec */
+#define CSW_RECORD_KERNEL_THREAD 0x4u /* TASK, FORK: the thread belongs to the kernel */
+#define CSW_RECORD_SELF 0x8u          /* TASK: a thread of the measuring program itself */
+
+struct csw_record {
+	uint64_t time_ns; /* one clock for all rings of a driver */
+	uint32_t type;    /* enum csw_record_type */
+	uint32_t cpu;
+	int32_t pid, tid;
+	int32_t other_pid, other_tid;
+	uint32_t flags;
+	uint32_t nr_values; /* valid in values[] */
+	uint64_t lost, lost_other;
+	uint64_t enabled_ns, running_ns;       /* of the group, cumulative */
+	uint64_t values[1 + CSW_COUNTERS_MAX]; /* [0] the trigger, [1..] the counters in the plan's
+						  order */
+	char comm[CSW_COMM_BYTES];
+};
+
+#endif

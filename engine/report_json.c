@@ -1,0 +1,293 @@
+/*
+ * The report for programs; docs/report.schema.json is its contract.
+ *
+ * One row at a time is made and written, so memory does not grow with the rows. Invariant: the
+ * output is valid JSON whatever the names hold; bytes that are no UTF-8 become U+FFFD.
+ */
+#include "engine/report.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "engine/error.h"
+#include "engine/event.h"
+#include "engine/view.h"
+
+#define SCHEMA 1
+#define REPLACEMENT "\xef\xbf\xbd"
+#define REPLACEMENT_BYTES 3
+/* Each byte of a name may become a replacement character; "#32" and the NUL. */
+#define KEY_BYTES (CSW_EVENT_NAME_BYTES * REPLACEMENT_BYTES + 4)
+
+struct writer {
+	const struct csw_table *table;
+	FILE *file;
+	size_t nr_counters;
+	const char *before; /* the next member of the report: "{" or "," */
+	int ret;            /* the first failure */
+	char keys[CSW_COUNTERS_MAX][KEY_BYTES];
+};
+
+/* ---- values ---- */
+
+/* Jansson's integers are signed: beyond them a real is right to 53 bits, where an integer would be
+ * wrong altogether. */
+static json_t *number(uint64_t value)
+{
+	return value > INT64_MAX ? json_real((double)value) : json_integer((json_int_t)value);
+}
+
+static json_t *id(int32_t value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+static const char *valid_utf8(char *out, size_t bytes, const char *in)
+{
+	size_t at = 0;
+	uint32_t point;
+	int n;
+
+	while ((n = csw_utf8_next(in, &point)) != 0) {
+		const char *from = n > 0 ? in : REPLACEMENT;
+		size_t len = n > 0 ? (size_t)n : REPLACEMENT_BYTES;
+
+		if (at + len >= bytes)
+			break;
+		memcpy(out + at, from, len);
+		at += len;
+		in += n > 0 ? n : 1;
+	}
+	out[at] = '\0';
+	return out;
+}
+
+static json_t *text(const char *in)
+{
+	char valid[KEY_BYTES];
+
+	return json_string(valid_utf8(valid, sizeof(valid), in));
+}
+
+/* Adds a member; a NULL value is an allocation that failed. */
+static void set(struct writer *w, json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) < 0)
+		w->ret = -ENOMEM;
+}
+
+/* ---- the stream ---- */
+
+static void dump(struct writer *w, json_t *value)
+{
+	/* A failed write leaves its mark on the stream, and csw_report looks at that. */
+	if (value)
+		json_dumpf(value, w->file, JSON_COMPACT | JSON_ENCODE_ANY);
+	else
+		w->ret = -ENOMEM;
+	json_decref(value);
+}
+
+static void put_key(struct writer *w, const char *key)
+{
+	fprintf(w->file, "%s\n\"%s\": ", w->before, key);
+	w->before = ",";
+}
+
+static void put(struct writer *w, const char *key, json_t *value)
+{
+	put_key(w, key);
+	dump(w, value);
+}
+
+/* ---- the parts of the report ---- */
+
+static int is_taken(const struct writer *w, size_t nr, const char *key)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(w->keys[i], key) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* An event may be counted twice; its keys must differ all the same: "cycles", "cycles#2". */
+static void name_keys(struct writer *w)
+{
+	struct csw_counter c;
+
+	for (size_t j = 0; csw_table_counter(w->table, j, &c) == 0; j++) {
+		char *key = w->keys[j];
+		size_t bytes;
+
+		valid_utf8(key, KEY_BYTES - 3, c.name);
+		bytes = strlen(key);
+		for (unsigned n = 2; is_taken(w, j, key) && n <= CSW_COUNTERS_MAX; n++)
+			snprintf(key + bytes, KEY_BYTES - bytes, "#%u", n);
+	}
+}
+
+static json_t *trigger(struct writer *w, const struct csw_summary *s)
+{
+	json_t *object = json_object();
+
+	set(w, object, "name", text(s->trigger));
+	set(w, object, "event", text(s->trigger_became));
+	set(w, object, "hardware", json_boolean(s->trigger_hardware));
+	set(w, object, "sav", number(s->sav));
+	return object;
+}
+
+static json_t *counters(struct writer *w)
+{
+	json_t *array = json_array();
+
+	for (size_t j = 0; j < w->nr_counters; j++) {
+		if (json_array_append_new(array, json_string(w->keys[j])) < 0)
+			w->ret = -ENOMEM;
+	}
+	return array;
+}
+
+static json_t *count(struct writer *w, size_t i, size_t j)
+{
+	json_t *object = json_object();
+	struct csw_count c = { .flags = CSW_COUNT_NOT_COUNTED };
+
+	csw_table_count(w->table, i, j, &c);
+	if (c.flags & CSW_COUNT_NOT_COUNTED) {
+		set(w, object, "value", json_null());
+		set(w, object, "reason", json_string("never counted"));
+		set(w, object, "enabled_ns", number(c.enabled_ns));
+		set(w, object, "running_ns", number(c.running_ns));
+		return object;
+	}
+	set(w, object, "value", number(c.value));
+	set(w, object, "enabled_ns", number(c.enabled_ns));
+	set(w, object, "running_ns", number(c.running_ns));
+	set(w, object, "min", number(c.min));
+	set(w, object, "max", number(c.max));
+	return object;
+}
+
+static const char *kind_of(const struct writer *w, const struct csw_row *row)
+{
+	if (row->kind == CSW_KIND_THREAD && csw_view_by(w->table) == CSW_BY_PROCESS)
+		return "process";
+	return csw_kind_name(row->kind);
+}
+
+static json_t *row_object(struct writer *w, size_t i)
+{
+	const struct csw_row *row = csw_table_row(w->table, i);
+	json_t *object = json_object(), *counts = json_object();
+
+	set(w, object, "kind", json_string(kind_of(w, row)));
+	set(w, object, "pid", id(row->pid));
+	set(w, object, "tid", id(row->tid));
+	set(w, object, "comm", text(row->comm));
+	if (csw_view_by(w->table) == CSW_BY_PROCESS)
+		set(w, object, "nr_threads", number(row->nr_threads));
+	set(w, object, "slices", number(row->slices));
+	set(w, object, "oncpu_ns", number(row->oncpu_ns));
+	set(w, object, "voluntary", number(row->voluntary));
+	set(w, object, "preempted", number(row->preempted));
+	for (size_t j = 0; j < w->nr_counters; j++)
+		set(w, counts, w->keys[j], count(w, i, j));
+	set(w, object, "counts", counts);
+	return object;
+}
+
+static void put_rows(struct writer *w)
+{
+	size_t nr = csw_table_rows(w->table);
+
+	put_key(w, "rows");
+	fputc('[', w->file);
+	for (size_t i = 0; i < nr && !w->ret && !ferror(w->file); i++) {
+		fputs(i ? ",\n  " : "\n  ", w->file);
+		dump(w, row_object(w, i));
+	}
+	fputs("]", w->file);
+}
+
+static json_t *totals(struct writer *w)
+{
+	json_t *object = json_object();
+	struct csw_counter c;
+
+	for (size_t j = 0; csw_table_counter(w->table, j, &c) == 0; j++) {
+		json_t *total = json_object();
+
+		if (c.flags & CSW_COUNT_NOT_COUNTED) {
+			set(w, total, "counter", json_null());
+			set(w, total, "rows", json_null());
+			set(w, total, "reason", json_string("never counted"));
+		} else {
+			set(w, total, "counter", number(c.total));
+			set(w, total, "rows", number(c.rows));
+		}
+		set(w, total, "difference", json_integer(csw_report_difference(&c)));
+		set(w, object, w->keys[j], total);
+	}
+	return object;
+}
+
+static json_t *completeness(struct writer *w, const struct csw_summary *s)
+{
+	json_t *object = json_object();
+
+	set(w, object, "trigger", number(s->triggers));
+	set(w, object, "sav", number(s->sav));
+	set(w, object, "samples", number(s->samples));
+	set(w, object, "lost", number(s->lost));
+	set(w, object, "throttled", number(s->throttled));
+	set(w, object, "unseen", number(s->unseen));
+	set(w, object, "open", number(s->open));
+	return object;
+}
+
+static json_t *exact_share(const struct csw_summary *s)
+{
+	if (!s->oncpu_ns)
+		return json_null();
+	return json_real((double)s->exact_ns / (double)s->oncpu_ns);
+}
+
+static void put_report(struct writer *w, const struct csw_summary *s)
+{
+	put(w, "csw", json_string(csw_version()));
+	put(w, "schema", json_integer(SCHEMA));
+	put(w, "driver", text(s->driver));
+	put(w, "simulated", json_boolean(s->simulated));
+	/* Every source so far reads counters at switches; only ordinary samples would give
+	 * estimates. */
+	put(w, "estimate", json_false());
+	put(w, "duration_ns", number(s->duration_ns));
+	put(w, "trigger", trigger(w, s));
+	put(w, "counters", counters(w));
+	put_rows(w);
+	put(w, "totals", totals(w));
+	put(w, "completeness", completeness(w, s));
+	put(w, "slices", number(s->slices));
+	put(w, "exact_share", exact_share(s));
+	put(w, "owner_disagreements", number(s->owner_disagreements));
+	fputs("\n}\n", w->file);
+}
+
+int csw_report_json(const struct csw_table *t, FILE *file, struct csw_error *err)
+{
+	struct writer w = { .table = t, .file = file, .before = "{" };
+	struct csw_summary s;
+	int ret = csw_table_summary(t, &s, sizeof(s));
+
+	if (ret < 0)
+		return csw_error_set(err, ret, "the table has no summary");
+	w.nr_counters = csw_table_counters(t);
+	name_keys(&w);
+	put_report(&w, &s);
+	if (w.ret < 0)
+		return csw_error_set(err, w.ret, "not enough memory for the JSON report");
+	return 0;
+}

@@ -1,0 +1,318 @@
+/*
+ * The session: the public calls, and the one place that owns the order of the driver's.
+ *
+ *	spec text -> plan -> driver -> merge -> slicer -> aggregation table -> view
+ *
+ * Invariant: opened -> running -> stopped, or failed; only close leaves a failed session.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/driver.h"
+#include "engine/error.h"
+#include "engine/merge.h"
+#include "engine/slicer.h"
+#include "engine/spec.h"
+#include "engine/table.h"
+#include "engine/view.h"
+
+enum state {
+	STATE_OPEN,
+	STATE_RUNNING,
+	STATE_STOPPED,
+	STATE_FAILED,
+};
+
+struct csw_session {
+	enum state state;
+	const struct csw_driver_ops *ops;
+	struct csw_driver *drv;
+	char *driver_opts;
+	int32_t *pids;
+	struct csw_plan plan;
+	struct csw_scope scope;
+	struct csw_aggregation agg;
+	struct csw_slicer slicer;
+	struct csw_merge merge;
+	bool has_slicer, has_merge;
+};
+
+const char *csw_version(void)
+{
+	return CSW_VERSION;
+}
+
+/* A caller's options, of whatever length its header gave them, into ours. */
+static int take_opts(struct csw_opts *to, const struct csw_opts *from, struct csw_error *err)
+{
+	const unsigned char *tail = (const unsigned char *)from;
+
+	memset(to, 0, sizeof(*to));
+	if (!from)
+		return 0;
+	if (from->size < sizeof(from->size))
+		return csw_error_set(err, -EINVAL,
+				     "csw_opts.size is %zu: set it to sizeof(struct csw_opts)",
+				     from->size);
+	for (size_t i = sizeof(*to); i < from->size; i++) {
+		if (tail[i])
+			return csw_error_set(
+				err, -E2BIG,
+				"csw_opts holds an option that libcsw %s does not know: "
+				"use a newer library",
+				CSW_VERSION);
+	}
+	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
+	return 0;
+}
+
+/* The scope's PIDs are the caller's only during csw_open. */
+static int copy_scope(struct csw_session *s, const struct csw_opts *opts)
+{
+	s->scope = (struct csw_scope){ .nr_pids = opts->nr_pids, .tree = opts->tree };
+	if (!opts->nr_pids)
+		return 0;
+	s->pids = calloc(opts->nr_pids, sizeof(*s->pids));
+	if (!s->pids)
+		return -ENOMEM;
+	memcpy(s->pids, opts->pids, opts->nr_pids * sizeof(*s->pids));
+	s->scope.pids = s->pids;
+	return 0;
+}
+
+static int check_scope(const struct csw_session *s, struct csw_error *err)
+{
+	if ((s->scope.nr_pids || s->scope.tree) && !(s->ops->caps & CSW_DRIVER_LIVE))
+		return csw_error_set(
+			err, -EINVAL,
+			"driver %s does not watch this machine's processes: leave out -p and the "
+			"command",
+			s->ops->name);
+	return 0;
+}
+
+static int build(struct csw_session *s, const char *trigger, const char *events,
+		 const struct csw_opts *opts, struct csw_error *err)
+{
+	int ret = csw_spec_driver(opts->driver, &s->ops, &s->driver_opts, err);
+
+	if (ret < 0)
+		return ret;
+	if (copy_scope(s, opts) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	ret = check_scope(s, err);
+	if (ret < 0)
+		return ret;
+	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
+	if (ret < 0)
+		return ret;
+	s->plan.ring_bytes = opts->ring_bytes;
+	s->plan.duration_ns = opts->duration_ns;
+	s->plan.driver_opts = s->driver_opts;
+	ret = s->ops->open(&s->drv, &s->plan, err);
+	if (ret < 0)
+		return ret;
+	if (csw_aggregation_init(&s->agg, s->plan.nr_counters) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	if (csw_slicer_init(&s->slicer, &s->plan, &s->scope, &s->agg, s->ops->nr_cpus(s->drv)) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->has_slicer = true;
+	if (csw_merge_init(&s->merge, s->ops, s->drv) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->has_merge = true;
+	return 0;
+}
+
+int csw_open(struct csw_session **out, const char *trigger, const char *events,
+	     const struct csw_opts *opts, struct csw_error *err)
+{
+	struct csw_opts own;
+	struct csw_session *s;
+	int ret;
+
+	*out = NULL;
+	ret = take_opts(&own, opts, err);
+	if (ret < 0)
+		return ret;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	ret = build(s, trigger ? trigger : "auto", events, &own, err);
+	if (ret < 0) {
+		csw_close(s);
+		return ret;
+	}
+	*out = s;
+	return 0;
+}
+
+static int book(void *ctx, const struct csw_record *rec)
+{
+	struct csw_session *s = ctx;
+
+	return csw_slicer_record(&s->slicer, rec);
+}
+
+struct scan {
+	struct csw_session *s;
+	int ret;
+};
+
+static void book_scanned(void *ctx, const struct csw_record *rec)
+{
+	struct scan *scan = ctx;
+
+	if (!scan->ret)
+		scan->ret = csw_slicer_record(&scan->s->slicer, rec);
+}
+
+static int fail(struct csw_session *s, int ret)
+{
+	s->state = STATE_FAILED;
+	return ret;
+}
+
+static int drain(struct csw_session *s, struct csw_error *err)
+{
+	int ret = csw_merge_run(&s->merge, book, s);
+
+	if (ret == -ENOMEM)
+		return csw_error_set(err, ret, "out of memory for the table: %zu rows", s->agg.nr);
+	if (ret < 0)
+		return csw_error_set(err, ret, "driver %s delivered a malformed record (%s)",
+				     s->ops->name, strerror(-ret));
+	return 0;
+}
+
+int csw_start(struct csw_session *s, struct csw_error *err)
+{
+	struct scan scan = { .s = s };
+	struct csw_sink sink = { .put = book_scanned, .ctx = &scan };
+	int ret;
+
+	if (s->state != STATE_OPEN)
+		return csw_error_set(err, -EINVAL, "csw_start: the session was started before");
+	ret = s->ops->start(s->drv, &sink, err);
+	if (ret < 0)
+		return fail(s, ret);
+	if (scan.ret < 0)
+		return fail(s, csw_error_set(err, scan.ret, "out of memory for the start scan"));
+	s->state = STATE_RUNNING;
+	return 0;
+}
+
+int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err)
+{
+	int go_on, ret;
+
+	if (s->state != STATE_RUNNING)
+		return csw_error_set(err, -EINVAL, "csw_poll: the session is not running");
+	go_on = s->ops->wait(s->drv, timeout_ms, err);
+	if (go_on < 0)
+		return fail(s, go_on);
+	ret = drain(s, err);
+	return ret < 0 ? fail(s, ret) : go_on;
+}
+
+int csw_stop(struct csw_session *s, struct csw_error *err)
+{
+	int ret;
+
+	if (s->state != STATE_RUNNING)
+		return csw_error_set(err, -EINVAL, "csw_stop: the session is not running");
+	ret = s->ops->stop(s->drv, err);
+	if (ret == 0)
+		ret = drain(s, err);
+	if (ret < 0)
+		return fail(s, ret);
+	s->state = STATE_STOPPED;
+	return 0;
+}
+
+void csw_close(struct csw_session *s)
+{
+	if (!s)
+		return;
+	if (s->has_merge)
+		csw_merge_free(&s->merge);
+	if (s->has_slicer)
+		csw_slicer_free(&s->slicer);
+	csw_aggregation_free(&s->agg);
+	if (s->ops)
+		s->ops->close(s->drv);
+	free(s->pids);
+	free(s->driver_opts);
+	free(s);
+}
+
+/* ---- what a view is made from
+ * ---------------------------------------------------------------------------------------- */
+
+/* Counting lasts from the first CPU's start to the last one's stop; cpus: how many took part. */
+static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
+{
+	uint64_t from = UINT64_MAX, to = 0;
+
+	*cpus = 0;
+	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
+		const struct csw_slicer_cpu *cpu = &slicer->cpus[i];
+		uint64_t end = cpu->stopped ? cpu->stop_ns : cpu->state.last_ns;
+
+		if (!cpu->started)
+			continue;
+		(*cpus)++;
+		if (cpu->start_ns < from)
+			from = cpu->start_ns;
+		if (end > to)
+			to = end;
+	}
+	return to > from ? to - from : 0;
+}
+
+static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
+{
+	const struct csw_slicer *slicer = &s->slicer;
+	struct csw_completeness done;
+
+	csw_slicer_completeness(slicer, &done);
+	sum->trigger_hardware = (s->plan.trigger.event.flags & CSW_EVENT_HARDWARE) != 0;
+	sum->simulated = (s->ops->caps & CSW_DRIVER_SIMULATED) != 0;
+	sum->sav = s->plan.trigger.sav;
+	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
+	sum->broken = slicer->backwards;
+	sum->triggers = done.all;
+	sum->samples = done.samples;
+	sum->lost = done.lost;
+	sum->throttled = done.throttled;
+	sum->unseen = done.unseen;
+	/* Negative only if more samples came than the trigger can have caused; then the equation
+	 * fails and says so. */
+	sum->open = done.open < 0 ? 0 : (uint64_t)done.open;
+	sum->slices = slicer->slices;
+	sum->switches_unseen = slicer->unseen_switches;
+	sum->owner_disagreements = slicer->owner_disagreements;
+	sum->throttles = slicer->throttles;
+	for (unsigned i = 0; i < slicer->nr_cpus; i++)
+		sum->lost_records += slicer->cpus[i].lost_records;
+}
+
+int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t by,
+		   struct csw_error *err)
+{
+	struct csw_result result = {
+		.plan = &s->plan,
+		.driver = s->ops,
+		.agg = &s->agg,
+		.scoped = s->scope.nr_pids || s->scope.tree,
+		.enabled_ns = s->slicer.totals[0],
+		.running_ns = s->slicer.totals[1],
+	};
+
+	*out = NULL;
+	if (s->state != STATE_STOPPED)
+		return csw_error_set(err, -EINVAL, "csw_table_open: stop the session first");
+	memcpy(result.totals, s->slicer.totals + 2, s->plan.nr_counters * sizeof(*result.totals));
+	fill_summary(&result.summary, s);
+	return csw_view_make(out, &result, by, err);
+}

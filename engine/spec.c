@@ -1,0 +1,118 @@
+/* From text to plan; see spec.h. */
+#include "engine/spec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/error.h"
+#include "engine/names.h"
+
+static const struct csw_driver_ops *const drivers[] = { &csw_perf_driver, &csw_sim_driver };
+#define NR_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
+
+static int no_driver(const char *name, struct csw_error *err)
+{
+	char known[256] = "auto", shown[128];
+
+	for (size_t i = 0; i < NR_DRIVERS; i++) {
+		strcat(known, ", ");
+		strcat(known, drivers[i]->name);
+	}
+	return csw_error_set(err, -ENOENT, "no driver is called \"%s\": there are %s",
+			     csw_escape(shown, sizeof(shown), name), known);
+}
+
+int csw_spec_driver(const char *text, const struct csw_driver_ops **ops, char **driver_opts,
+		    struct csw_error *err)
+{
+	const char *colon;
+	size_t length;
+
+	*driver_opts = NULL;
+	*ops = &csw_perf_driver;
+	if (!text || !strcmp(text, "auto"))
+		return 0;
+	colon = strchr(text, ':');
+	length = colon ? (size_t)(colon - text) : strlen(text);
+	for (size_t i = 0; i < NR_DRIVERS; i++) {
+		if (strlen(drivers[i]->name) != length ||
+		    strncmp(drivers[i]->name, text, length) != 0)
+			continue;
+		*ops = drivers[i];
+		if (colon) {
+			*driver_opts = strdup(colon + 1);
+			if (!*driver_opts)
+				return csw_error_set(err, -ENOMEM, "out of memory");
+		}
+		return 0;
+	}
+	*ops = NULL;
+	return no_driver(text, err);
+}
+
+/* Commas split the list, but not within slashes (cpu/event=0x3c,umask=0/). Returns the element's
+ * end. */
+static const char *element_end(const char *from)
+{
+	int in_slashes = 0;
+
+	for (; *from && (in_slashes || *from != ','); from++)
+		in_slashes ^= *from == '/';
+	return from;
+}
+
+static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *from,
+		       size_t length, struct csw_error *err)
+{
+	char name[CSW_EVENT_NAME_BYTES];
+	struct csw_event *event = &plan->counters[plan->nr_counters];
+	int ret;
+
+	if (length == 0)
+		return csw_error_set(
+			err, -EINVAL,
+			"the list of events has an empty element: write NAME,NAME,...");
+	if (length >= sizeof(name))
+		return csw_error_set(err, -EINVAL,
+				     "an event's name has %zu characters: at most %zu", length,
+				     sizeof(name) - 1);
+	if (plan->nr_counters == CSW_COUNTERS_MAX)
+		return csw_error_set(err, -EINVAL, "more than %d events", CSW_COUNTERS_MAX);
+	memcpy(name, from, length);
+	name[length] = '\0';
+	ret = ops->resolve_counter(name, event, err);
+	if (ret < 0)
+		return ret;
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		if (!strcmp(plan->counters[i].name, event->name))
+			return csw_error_set(err, -EINVAL, "event %s is listed twice", name);
+	}
+	plan->nr_counters++;
+	return 0;
+}
+
+int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
+		  const char *events, uint64_t sav, struct csw_error *err)
+{
+	int ret;
+
+	plan->nr_counters = 0;
+	if (!events || !*events)
+		return csw_error_set(
+			err, -EINVAL,
+			"no event is named: say what to count, for example page-faults,task-clock");
+	ret = ops->resolve_trigger(trigger, sav ? sav : 1, &plan->trigger, err);
+	if (ret < 0)
+		return ret;
+	for (const char *from = events;; from++) {
+		const char *end = element_end(from);
+
+		ret = add_counter(plan, ops, from, (size_t)(end - from), err);
+		if (ret < 0)
+			return ret;
+		if (!*end)
+			return 0;
+		from = end;
+	}
+}

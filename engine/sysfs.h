@@ -1,0 +1,45 @@
+/* What sysfs, procfs and tracefs say: lists of CPUs, PMUs with their formats and named events,
+ * tracepoints. */
+#ifndef CSW_ENGINE_SYSFS_H
+#define CSW_ENGINE_SYSFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "csw/csw.h"
+#include "engine/event.h"
+
+/* Puts root before every path that this module opens; "" is the real machine. For tests only, not
+ * thread-safe. */
+void csw_sysfs_set_root_for_tests(const char *root);
+
+/* The file named by the format into text, without white space at its end. Bytes in text, or -errno:
+ * -EFBIG when it holds more than fits (text then has what fits), -EINVAL when there is a NUL before
+ * its end. */
+int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* "0-3,8,10-11" into cpus[max], ascending. How many, -EINVAL (malformed or not ascending), -E2BIG
+ * (more than max). */
+int csw_sysfs_cpulist(const char *text, unsigned *cpus, unsigned max);
+
+/* The online CPUs, ascending: how many (> 0) and *out, the caller's to free(); or -errno and *out =
+ * NULL. */
+int csw_sysfs_online(unsigned **out, struct csw_error *err);
+
+/* The id of a tracepoint. -EACCES: tracefs is not readable; -ENOENT: no such tracepoint, with the
+ * nearest of its subsystem, and *subsys_known true; or no such subsystem, with the nearest. */
+int csw_sysfs_tracepoint(const char *subsys, const char *event, uint64_t *id, bool *subsys_known,
+			 struct csw_error *err);
+
+/* "pmu/terms/" (length bytes of it) into out->type, config*, became and flags. -ENOENT: no such PMU
+ * or term; -EINVAL: malformed; -EOPNOTSUPP: a PMU that counts for a whole package, or does not
+ * count at all. */
+int csw_sysfs_event(const char *text, size_t length, struct csw_event *out, struct csw_error *err);
+
+/* A CPU on which an event of this perf_event_attr.type can be opened: the first of its PMU, else
+ * the first online. */
+int csw_sysfs_cpu_for(uint32_t type);
+
+#endif

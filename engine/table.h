@@ -1,0 +1,78 @@
+/*
+ * The aggregation table: one row per owner, free of what other threads caused. It only adds up.
+ *
+ * Rows lie in one array that grows by doubling and are never moved within it or removed: a row's
+ * number stays good. Who is who (TIDs, births, names) is the business of engine/tasks.
+ *
+ * Invariant: a counter's sum over all rows, whatever their kind, is the sum of all deltas ever
+ * added.
+ */
+#ifndef CSW_ENGINE_TABLE_H
+#define CSW_ENGINE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/record.h"
+
+/* Rows that every table begins with. */
+enum csw_fixed_row {
+	CSW_ROW_IDLE,
+	CSW_ROW_UNKNOWN,
+	CSW_ROW_LOST,
+	CSW_ROW_MIXED,
+	CSW_ROWS_FIXED,
+};
+
+/* csw_agg_row.flags */
+#define CSW_ROW_IN_SCOPE 0x1u
+#define CSW_ROW_EXITED 0x2u    /* has begun to exit: the next switch-out closes it */
+#define CSW_ROW_CLOSED 0x4u    /* its TID may belong to another thread by now */
+#define CSW_ROW_MOVED 0x8u     /* an exec gave it the TID of its process; for tests and --verbose */
+#define CSW_ROW_IN_TREE 0x20u  /* descends from the scope's tree */
+#define CSW_ROW_COMM_OWN 0x10u /* named by a COMM record or the start scan, not only inherited */
+
+struct csw_cell {
+	uint64_t sum;
+	uint64_t min, max; /* over whole slices; min > max while there was none */
+};
+
+struct csw_agg_row {
+	uint64_t birth_ns;
+	int32_t pid, tid;
+	uint16_t kind; /* enum csw_kind */
+	uint16_t flags;
+	char comm[CSW_COMM_BYTES];
+	uint64_t slices, oncpu_ns, voluntary, preempted, exact_ns;
+	uint64_t enabled_ns, running_ns;
+	struct csw_cell cells[]; /* one per counter of the plan */
+};
+
+struct csw_aggregation {
+	unsigned char *rows;
+	size_t nr, capacity; /* in rows */
+	size_t stride;       /* bytes from one row to the next */
+	unsigned nr_counters;
+};
+
+int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters); /* 0 or -ENOMEM */
+void csw_aggregation_free(struct csw_aggregation *agg);
+
+/* A new row, zeroed but for the key; its number, or -ENOMEM. Pointers to rows are good until the
+ * next call. */
+int64_t csw_aggregation_add(struct csw_aggregation *agg, uint16_t kind, int32_t pid, int32_t tid,
+			    uint64_t birth_ns);
+
+static inline struct csw_agg_row *csw_aggregation_row(const struct csw_aggregation *agg,
+						      uint32_t nr)
+{
+	return (struct csw_agg_row *)(agg->rows + nr * agg->stride);
+}
+
+/* Adds deltas[nr_counters]; whole: they are one whole slice of this row and count for min and max.
+ */
+void csw_aggregation_count(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
+			   bool whole);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Who is who: which row a TID means at a moment, how threads are born, named, moved by exec, and
+ * end.
+ *
+ * Invariant: a thread is (TID, birth), never TID: one live TID maps to one row, and a row whose
+ * thread is gone is never used again.
+ */
+#ifndef CSW_ENGINE_TASKS_H
+#define CSW_ENGINE_TASKS_H
+
+#include "engine/record.h"
+#include "engine/table.h"
+
+/* Which threads are in scope: those of `pids` (when there are any) and of the tree below `tree`
+ * (when it is not 0). */
+struct csw_scope {
+	const int32_t *pids;
+	size_t nr_pids;
+	int32_t tree;
+};
+
+struct csw_task_slot {
+	int32_t id;   /* a TID, or for the mixed row of a process: -2 - pid */
+	uint32_t row; /* 0: the slot is free */
+};
+
+struct csw_tasks {
+	struct csw_aggregation *agg; /* borrowed */
+	struct csw_scope scope;      /* pids borrowed */
+	struct csw_task_slot *slots;
+	size_t nr, mask;
+	uint32_t
+		zero; /* the row of TID 0: idle, unless a namespace hides other threads behind it */
+};
+
+int csw_tasks_init(struct csw_tasks *t, struct csw_aggregation *agg,
+		   const struct csw_scope *scope); /* 0 or -ENOMEM */
+void csw_tasks_free(struct csw_tasks *t);
+
+/* A TASK, FORK, EXIT or COMM record; runner: the row of the thread that runs on the record's CPU,
+ * for exec. 0 or -ENOMEM. */
+int csw_tasks_record(struct csw_tasks *t, const struct csw_record *rec, uint32_t runner);
+
+/* The row of a thread that runs, opened when nobody has heard of it. A row number, or -ENOMEM. */
+int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t time_ns);
+
+/* The thread on the CPU of `runner` now calls itself pid/tid: if an exec gave it that TID, its row
+ * moves along. An exec's COMM record comes later than that, and the thread can be switched out in
+ * between. 0 or -ENOMEM. */
+int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner);
+
+/* The thread has left a CPU: if it has exited before, and was not merely preempted, this was the
+ * last time. */
+void csw_tasks_left(struct csw_tasks *t, uint32_t row, bool preempted);
+
+/* The [mixed] row of the process to which row `member` belongs (of no process, for a fixed row). A
+ * number, or -ENOMEM. */
+int64_t csw_tasks_mixed(struct csw_tasks *t, uint32_t member);
+
+#endif

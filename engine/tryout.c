@@ -1,0 +1,180 @@
+/*
+ * The real thing is tried and undone: no conclusions from kernel versions or CPUID.
+ *
+ * Invariant: every descriptor that is opened here is closed here.
+ */
+#include "engine/tryout.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/catalogue.h"
+#include "engine/error.h"
+#include "engine/sysfs.h"
+
+static int real_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+		     unsigned long flags)
+{
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static const struct csw_tryout_ops real_ops = {
+	.perf_event_open = real_open,
+	.close = close,
+	.cpu = csw_cpu_identify,
+};
+static const struct csw_tryout_ops *ops = &real_ops;
+
+void csw_tryout_set_ops_for_tests(const struct csw_tryout_ops *test_ops)
+{
+	ops = test_ops ? test_ops : &real_ops;
+}
+
+void csw_tryout_cpu(struct csw_cpu *out)
+{
+	if (ops->cpu(out))
+		memset(out, 0, sizeof(*out));
+}
+
+/* 0 or -errno. On a whole CPU, as the engine will open it: what needs more rights than a task's own
+ * counter shows now. */
+static int try_open(const struct csw_event *event, uint64_t period)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = event->type,
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.sample_period = period,
+		.disabled = 1,
+		.exclude_user = event->exclude_user,
+		.exclude_kernel = event->exclude_kernel,
+		.exclude_hv = event->exclude_hv,
+	};
+	int fd = ops->perf_event_open(&attr, -1, csw_sysfs_cpu_for(event->type), -1,
+				      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	ops->close(fd);
+	return 0;
+}
+
+static bool is_missing(int ret)
+{
+	return ret == -ENOENT || ret == -EOPNOTSUPP || ret == -ENODEV || ret == -ENXIO;
+}
+
+/* Cycles are what every PMU can count. */
+bool csw_tryout_pmu(void)
+{
+	static const struct csw_event cycles = { .type = PERF_TYPE_HARDWARE,
+						 .config = PERF_COUNT_HW_CPU_CYCLES };
+	int ret = try_open(&cycles, 0);
+
+	return !is_missing(ret) && ret != -ENOSYS;
+}
+
+const char *csw_catalogue_no_pmu(char *text, size_t bytes)
+{
+	struct csw_cpu cpu;
+
+	csw_tryout_cpu(&cpu);
+	if (cpu.hypervisor[0])
+		snprintf(text, bytes,
+			 "this is a virtual machine (%s) whose hypervisor hands none to it",
+			 cpu.hypervisor);
+	else
+		snprintf(text, bytes,
+			 "the kernel has no PMU driver for this CPU (%s%sfamily %d model %d), or "
+			 "it was switched off",
+			 cpu.brand[0] ? cpu.brand : cpu.vendor,
+			 cpu.brand[0] || cpu.vendor[0] ? ", " : "", cpu.family, cpu.model);
+	return text;
+}
+
+static int refuse_missing(const struct csw_event *event, const char *instead, struct csw_error *err)
+{
+	char why[256];
+
+	if (!(event->flags & CSW_EVENT_HARDWARE))
+		return csw_error_set(err, -EOPNOTSUPP, "%s: this kernel cannot count it (%s); %s",
+				     event->name, event->became, instead);
+	if (!csw_tryout_pmu())
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "%s needs a hardware PMU, and there is none here: %s; %s",
+				     event->name, csw_catalogue_no_pmu(why, sizeof(why)), instead);
+	return csw_error_set(err, -EOPNOTSUPP,
+			     "%s: the PMU of this CPU has no such event (%s), says the kernel; use "
+			     "an event of this CPU model by "
+			     "its libpfm4 name or as raw rNNN",
+			     event->name, event->became);
+}
+
+static int refuse_permission(const struct csw_event *event, int ret, struct csw_error *err)
+{
+	char paranoid[32];
+
+	if (csw_sysfs_read(paranoid, sizeof(paranoid), "/proc/sys/kernel/perf_event_paranoid") <= 0)
+		strcpy(paranoid, "not readable");
+	return csw_error_set(
+		err, -EACCES,
+		"%s: counting on whole CPUs is not permitted: kernel.perf_event_paranoid is %s; "
+		"needs CAP_PERFMON "
+		"(CAP_SYS_ADMIN before Linux 5.8), or as root: sysctl "
+		"kernel.perf_event_paranoid=%d%s",
+		event->name, paranoid, event->type == PERF_TYPE_TRACEPOINT ? -1 : 0,
+		ret == -EPERM ? "; in a container its seccomp profile may forbid perf_event_open"
+			      : "");
+}
+
+static int refuse_invalid(const struct csw_event *event, uint64_t period, struct csw_error *err)
+{
+	if (period && !try_open(event, 0))
+		return csw_error_set(err, -EINVAL,
+				     "%s can be counted, but it cannot overflow after %llu "
+				     "occurrences, so it cannot be a "
+				     "trigger; use --trigger=switch",
+				     event->name, (unsigned long long)period);
+	if (event->exclude_user || event->exclude_kernel)
+		return csw_error_set(err, -EINVAL,
+				     "%s: the kernel refuses it (%s); this event may not tell user "
+				     "from kernel: leave :u or :k "
+				     "away",
+				     event->name, event->became);
+	return csw_error_set(err, -EINVAL, "%s: the kernel refuses this event code (%s)",
+			     event->name, event->became);
+}
+
+int csw_tryout_event(const struct csw_event *event, uint64_t period, const char *instead,
+		     struct csw_error *err)
+{
+	int ret = try_open(event, period);
+
+	if (!ret)
+		return 0;
+	if (period && is_missing(ret) && !try_open(event, 0))
+		ret = -EINVAL; /* a PMU without interrupts says EOPNOTSUPP to a period */
+	if (is_missing(ret))
+		return refuse_missing(event, instead, err);
+	if (ret == -EACCES || ret == -EPERM)
+		return refuse_permission(event, ret, err);
+	if (ret == -EINVAL)
+		return refuse_invalid(event, period, err);
+	if (ret == -ENOSYS)
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "%s: this kernel has no perf_event_open (CONFIG_PERF_EVENTS "
+				     "is off, or a sandbox hides it)",
+				     event->name);
+	return csw_error_set(
+		err, ret, "%s: the kernel cannot open it: %s%s", event->name, strerror(-ret),
+		ret == -EBUSY ? "; another user holds the counter (the NMI watchdog, a profiler)"
+			      : "");
+}

@@ -1,0 +1,34 @@
+/*
+ * From the aggregation table to the table that is shown: scope, grouping, order, and the proofs
+ * beside it.
+ *
+ * Invariant: the rows of a view add up to the rows of the aggregation, in every grouping.
+ */
+#ifndef CSW_ENGINE_VIEW_H
+#define CSW_ENGINE_VIEW_H
+
+#include "engine/driver.h"
+#include "engine/table.h"
+
+/* All that a view is made from; borrowed. */
+struct csw_result {
+	const struct csw_plan *plan;
+	const struct csw_driver_ops *driver;
+	const struct csw_aggregation *agg;
+	bool scoped; /* rows without CSW_ROW_IN_SCOPE fold into one row `other` (self included) */
+	uint64_t totals[CSW_COUNTERS_MAX]; /* per counter: readings at stop - at start, over all
+					      CPUs */
+	uint64_t enabled_ns, running_ns;   /* of the group, the same */
+	struct csw_summary
+		summary; /* but for the strings and the fields that a view sums up itself: threads,
+			  * slices, oncpu_ns, exact_ns, broken by conservation */
+};
+
+int csw_view_make(struct csw_table **out, const struct csw_result *result, uint32_t by,
+		  struct csw_error *err);
+
+/* How a table is grouped (enum csw_by): a report's columns depend on it, and an empty table does
+ * not show it. */
+uint32_t csw_view_by(const struct csw_table *t);
+
+#endif

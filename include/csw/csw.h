@@ -1,0 +1,259 @@
+/*
+ * libcsw: how much of each event every thread of a machine caused.
+ *
+ * Counters run per CPU and never stop. A first counter, the trigger, overflows at every context
+ *switch; the overflow reads the other counters; the difference since the overflow before belongs to
+ *the thread that was running.
+ *
+ *	struct csw_session *s;
+ *	struct csw_table *table;
+ *	struct csw_error err;
+ *
+ *	if (csw_open(&s, "switch", "page-faults,task-clock", NULL, &err) || csw_start(s, &err))
+ *		errx(1, "%s", err.text);
+ *	while (!done && csw_poll(s, 100, &err) > 0)
+ *		;
+ *	csw_stop(s, &err);
+ *	csw_table_open(&table, s, CSW_BY_THREAD, &err);
+ *	csw_report(table, stdout, NULL, &err);
+ *	csw_table_close(table);
+ *	csw_close(s);
+ *
+ * Every call that can fail returns 0 (or what its comment says) or -errno, and writes one line with
+ *the remedy to *err when err is not NULL. The library never prints, exits or installs signal
+ *handlers. A session belongs to one thread at a time; two sessions do not know of each other. All
+ *strings are UTF-8 or plain bytes as the kernel gave them.
+ */
+#ifndef CSW_CSW_H
+#define CSW_CSW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default) /* the library itself is compiled with hidden symbols */
+#endif
+
+#define CSW_VERSION_MAJOR 0
+#define CSW_VERSION_MINOR 1
+#define CSW_VERSION_PATCH 0
+#define CSW_VERSION "0.1.0"
+
+/* "0.1.0": the library's, which may be newer than the header's. Static storage. */
+const char *csw_version(void);
+
+/* ---- errors
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+#define CSW_ERROR_BYTES 1024
+
+/* Owned by the caller. text is one line, without a newline: what failed, why, and what to do about
+ * it. */
+struct csw_error {
+	int32_t code; /* the -errno that the call returned */
+	char text[CSW_ERROR_BYTES];
+};
+
+/* ---- a session
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+struct csw_session; /* opaque: counters, rings and the table that they feed */
+
+/* Options are optional: NULL, or a struct filled with zeros but for .size and what is wanted. A
+ * program compiled against a longer struct than the library knows gets -E2BIG if the unknown part
+ * is not zero. */
+struct csw_opts {
+	size_t size;          /* sizeof(struct csw_opts) */
+	const char *driver;   /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
+				 to the driver */
+	uint64_t sav;         /* sample-after value: trigger occurrences per sample; 0: 1 */
+	uint64_t ring_bytes;  /* wished size of one CPU's ring; 0: chosen within the memory that may
+				 be locked */
+	uint64_t duration_ns; /* planned length of the run; 0: open. A simulated machine runs that
+				 long */
+
+	/* Scope: which threads get rows of their own; all others are the row `other`. Counting is
+	 * always per CPU. Several kinds combine by AND. */
+	const int32_t *pids; /* all threads of these processes, now and later, no children; borrowed
+				during csw_open */
+	size_t nr_pids;
+	int32_t tree; /* this process and all its descendants, 0: none */
+	int32_t reserved_;
+};
+
+/*
+ * Resolves the names, opens counters and rings, all disabled.
+ * trigger: "switch", "seg_load", ... or any event name; NULL: "auto". events: comma-separated
+ * names. Both are copied. *out is NULL on failure. Errors: -EINVAL (a malformed text), -ENOENT (no
+ * such name; the nearest are named), -EACCES or -EPERM (which capability or sysctl is missing),
+ * -EOPNOTSUPP (a known name that this machine cannot count, with the reason and what works
+ * instead), -E2BIG, -EMFILE, -ENOMEM, ...
+ */
+int csw_open(struct csw_session **out, const char *trigger, const char *events,
+	     const struct csw_opts *opts, struct csw_error *err);
+
+/* Begins to count. The calling thread visits every CPU for a moment and gets its affinity back.
+ * Once per session. */
+int csw_start(struct csw_session *s, struct csw_error *err);
+
+/* Waits at most timeout_ms for records and works them off. 1: go on; 0: the source has ended (a
+ * simulated machine). Call it at least every 100 ms or so: what does not fit a ring meanwhile is
+ * lost, and accounted as lost. -EINTR never. */
+int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err);
+
+/* Ends counting and works off the rest. The session then only serves tables. Once per session;
+ * visits every CPU. */
+int csw_stop(struct csw_session *s, struct csw_error *err);
+
+/* Frees all; also the error path of csw_open. NULL is fine. Tables of the session must be closed
+ * before. */
+void csw_close(struct csw_session *s);
+
+/* ---- results
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* The kinds of rows. All kinds together add up to the counters' totals. */
+enum csw_kind {
+	CSW_KIND_THREAD,  /* a thread (or a group of them) of user space */
+	CSW_KIND_KERNEL,  /* a kernel thread */
+	CSW_KIND_IDLE,    /* the CPUs while they idled */
+	CSW_KIND_SELF,    /* the threads of the measuring program */
+	CSW_KIND_MIXED,   /* slices in which several threads ran; pid >= 0: all of that process */
+	CSW_KIND_LOST,    /* stretches with missing records */
+	CSW_KIND_UNKNOWN, /* stretches whose owner nobody knows */
+	CSW_KIND_OTHER,   /* everything out of scope, idle and kernel threads included */
+	CSW_KIND_REST,    /* what a limit on the number of rows folded away */
+};
+const char *csw_kind_name(uint32_t kind); /* "thread", ...; static storage */
+
+enum csw_by {
+	CSW_BY_THREAD,
+	CSW_BY_PROCESS,
+};
+
+/* One row. Times in ns of the session's clock. Struct grows at its end only; see csw_table_row. */
+struct csw_row {
+	uint32_t kind;       /* enum csw_kind */
+	int32_t pid, tid;    /* -1 where the kind has none; by process: tid = -1 */
+	uint32_t nr_threads; /* threads in this row, 1 by thread */
+	uint64_t birth_ns;   /* when the thread was first known; two rows of one TID differ in it */
+	uint64_t slices;     /* times it ran from one context switch to the next */
+	uint64_t oncpu_ns;   /* time on a CPU */
+	uint64_t voluntary;  /* switches away of its own will */
+	uint64_t preempted;  /* switches away against its will */
+	uint64_t exact_ns;   /* the part of oncpu_ns in slices with one proven owner and no gap */
+	char comm[64]; /* the last name; bytes as the kernel gave them, may hold anything but NUL */
+};
+
+/* csw_count.flags */
+#define CSW_COUNT_NOT_COUNTED                                                                      \
+	0x1u /* enabled but never running in this row's slices: value means nothing, it is not 0   \
+	      */
+
+/* One counter of one row. Never scaled. */
+struct csw_count {
+	uint64_t value;      /* events */
+	uint64_t enabled_ns; /* how long the row's slices wanted it to count ... */
+	uint64_t running_ns; /* ... and how long it did */
+	uint64_t min, max;   /* over whole slices of this row; both 0 when it has none */
+	uint32_t flags;
+	uint32_t reserved_;
+};
+
+struct csw_table; /* rows, sorted: first counter descending, then PID, TID */
+
+/* Aggregates what the session has counted so far. *out is a copy, the session may go on; it is NULL
+ * on failure. Threads that never ran are left out. */
+int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t by,
+		   struct csw_error *err);
+size_t csw_table_rows(const struct csw_table *t);
+/* Borrowed until csw_table_close. NULL when i is out of range. */
+const struct csw_row *csw_table_row(const struct csw_table *t, size_t i);
+/* Counter j of row i into *out; -ERANGE when there is no such row or counter. */
+int csw_table_count(const struct csw_table *t, size_t i, size_t j, struct csw_count *out);
+void csw_table_close(struct csw_table *t); /* NULL is fine */
+
+/* What is known of one counter. */
+struct csw_counter {
+	const char *name;   /* as asked for; borrowed from the table */
+	const char *became; /* what is counted in truth */
+	uint64_t total;     /* readings at stop - readings at start, over all CPUs */
+	uint64_t rows;      /* sum over all rows: conservation holds when it equals total */
+	uint64_t enabled_ns, running_ns; /* over all CPUs */
+	uint32_t flags;                  /* CSW_COUNT_NOT_COUNTED */
+	uint32_t nanoseconds;            /* 1: the unit is ns */
+};
+size_t csw_table_counters(const struct csw_table *t);
+int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *out); /* -ERANGE */
+
+/* What the run says of itself. trigger = sav * samples + lost + throttled + unseen + open, always,
+ * or broken is set. */
+struct csw_summary {
+	const char *trigger;        /* as asked for; borrowed from the table */
+	const char *trigger_became; /* what it is in truth */
+	const char *driver;
+	uint32_t trigger_hardware; /* 1: an event of the CPU's hardware */
+	uint32_t simulated;        /* 1: the numbers are of no real machine */
+	uint64_t sav;
+	uint64_t duration_ns; /* from the first CPU's start to the last one's stop */
+	uint32_t nr_cpus;     /* CPUs counted */
+	uint32_t broken; /* 1: conservation or completeness does not hold: the numbers cannot be
+			    trusted */
+	/* completeness, in occurrences of the trigger */
+	uint64_t triggers; /* all, by the trigger's own counter */
+	uint64_t samples;  /* overflows that arrived */
+	uint64_t lost; /* overwritten or refused for lack of ring space, as the kernel reports */
+	uint64_t throttled; /* in stretches where the kernel had stopped the trigger */
+	uint64_t unseen;    /* counted, never reported and not said to be lost */
+	uint64_t open;      /* after the last sample, fewer than sav per CPU */
+	/* quality */
+	uint64_t slices;
+	uint64_t threads;         /* rows of kind thread and kernel that ran */
+	uint64_t switches_unseen; /* times a switch record contradicted the one before it */
+	uint64_t
+		owner_disagreements; /* samples whose own TID is not what the trigger should show */
+	uint64_t lost_records;       /* of all kinds, by LOST records */
+	uint64_t throttles;          /* times the trigger was stopped */
+	uint64_t oncpu_ns;           /* of all rows but idle */
+	uint64_t exact_ns;           /* the part of it in slices with one proven owner and no gap */
+};
+/* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
+int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);
+
+/* ---- reports
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+enum csw_format {
+	CSW_FORMAT_TABLE,
+	CSW_FORMAT_JSON,
+};
+
+struct csw_report_opts {
+	size_t size;      /* sizeof(struct csw_report_opts) */
+	uint32_t format;  /* enum csw_format */
+	uint32_t verbose; /* 1: say more in the footer */
+};
+
+/* Writes the table to file; the caller flushes and closes it. -EIO and the like when a write fails.
+ */
+int csw_report(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
+	       struct csw_error *err);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

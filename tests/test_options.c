@@ -1,0 +1,227 @@
+/* cli/options: what a command line becomes, and that nothing absurd gets through. */
+#define _GNU_SOURCE /* pipe2 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "csw/csw.h"
+
+#define ARGS_MAX 16
+
+static char said[4096]; /* on stderr, by the last parse() */
+static char *argv[ARGS_MAX + 2];
+
+/* Arguments up to NULL; stderr is caught. */
+static int parse(struct csw_options *o, ...)
+{
+	int pipes[2], saved = dup(STDERR_FILENO), argc = 1, ret;
+	ssize_t bytes;
+	va_list args;
+
+	argv[0] = (char[]){ "csw-sample" };
+	va_start(args, o);
+	while (argc <= ARGS_MAX && (argv[argc] = va_arg(args, char *)) != NULL)
+		argc++;
+	va_end(args);
+	argv[argc] = NULL;
+	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
+	dup2(pipes[1], STDERR_FILENO);
+	ret = csw_options_parse(o, argc, argv);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	bytes = read(pipes[0], said, sizeof(said) - 1);
+	said[bytes > 0 ? bytes : 0] = '\0';
+	close(pipes[0]);
+	close(pipes[1]);
+	close(saved);
+	return ret;
+}
+
+/* Refused, with one line that begins with the program's name and holds `part`. */
+static void assert_refused(const char *part, char *a, char *b, char *c)
+{
+	struct csw_options o;
+	char *end;
+
+	if (parse(&o, a, b, c, NULL) != -EINVAL)
+		fail_msg("%s %s was not refused", a, b ? b : "");
+	csw_options_free(&o);
+	end = strchr(said, '\n');
+	if (strncmp(said, "csw-sample: ", 12) != 0 || !end || end[1] || !strstr(said, part))
+		fail_msg("not one line with \"%s\": %s", part, said);
+}
+
+static void test_defaults(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, NULL), 0);
+	assert_string_equal(o.events, "page-faults,task-clock");
+	assert_string_equal(o.driver, "auto");
+	assert_null(o.trigger);
+	assert_null(o.output);
+	assert_null(o.command);
+	assert_int_equal(o.by, CSW_BY_THREAD);
+	assert_int_equal(o.format, CSW_FORMAT_TABLE);
+	assert_false(o.has_duration);
+	assert_false(o.verbose);
+	assert_int_equal(o.sav, 0);
+	csw_options_free(&o);
+}
+
+static void test_everything_at_once(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, "-e", "a,b", "--event=c", "--trigger=seg_load", "--sav=7",
+			       "--driver=perf", "--by=process", "--format=json", "-o", "file",
+			       "-p1,2", "-p", "2147483647", "--verbose", "--ring-kib=4", NULL),
+			 0);
+	assert_string_equal(o.events, "a,b,c");
+	assert_string_equal(o.trigger, "seg_load");
+	assert_int_equal(o.sav, 7);
+	assert_string_equal(o.driver, "perf");
+	assert_int_equal(o.by, CSW_BY_PROCESS);
+	assert_int_equal(o.format, CSW_FORMAT_JSON);
+	assert_string_equal(o.output, "file");
+	assert_int_equal(o.nr_pids, 3);
+	assert_int_equal(o.pids[0], 1);
+	assert_int_equal(o.pids[1], 2);
+	assert_int_equal(o.pids[2], INT32_MAX);
+	assert_true(o.verbose);
+	assert_int_equal(o.ring_bytes, 4096);
+	csw_options_free(&o);
+}
+
+static void test_command(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, "-d1", "--", "prog", "-x", "--", "--help", NULL), 0);
+	assert_string_equal(o.command[0], "prog");
+	assert_string_equal(o.command[1], "-x");
+	assert_string_equal(o.command[2], "--");
+	assert_string_equal(o.command[3], "--help");
+	assert_null(o.command[4]);
+	csw_options_free(&o);
+	assert_refused("stands after --", "prog", NULL, NULL);
+	assert_refused("stands after --", "prog", "--", "x"); /* must not run x */
+	assert_refused("no program", "--", NULL, NULL);
+}
+
+static void test_durations(void **state)
+{
+	static const struct {
+		char *text;
+		uint64_t ns;
+	} good[] = {
+		{ "0", 0 },
+		{ "5", 5000000000 },
+		{ "2.5", 2500000000 },
+		{ ".25", 250000000 },
+		{ "0.000000001", 1 },
+		{ "0.0000000019", 1 },
+		{ "1000000000", 1000000000000000000 },
+	};
+	static char *const bad[] = { "",
+				     "-1",
+				     "+1",
+				     " 1",
+				     "1 ",
+				     "nan",
+				     "inf",
+				     "1e3",
+				     "0x10",
+				     "1.",
+				     ".",
+				     "1.2.3",
+				     "1,5",
+				     "-0",
+				     "1000000001",
+				     "1000000000.1",
+				     "99999999999999999999999" };
+	struct csw_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		assert_int_equal(parse(&o, "-d", good[i].text, NULL), 0);
+		assert_true(o.has_duration);
+		assert_int_equal(o.duration_ns, good[i].ns);
+		csw_options_free(&o);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_refused("from 0 to 1000000000", "-d", bad[i], NULL);
+}
+
+static void test_absurd_values(void **state)
+{
+	(void)state;
+	assert_refused("from 1 to", "--sav=0", NULL, NULL);
+	assert_refused("from 1 to", "--sav=-1", NULL, NULL);
+	assert_refused("from 1 to", "--sav=", NULL, NULL);
+	assert_refused("from 1 to", "--sav=1x", NULL, NULL);
+	assert_refused("from 1 to", "--sav=18446744073709551617", NULL, NULL);
+	assert_refused("from 4 to", "--ring-kib=3", NULL, NULL);
+	assert_refused("from 4 to", "--ring-kib=1048577", NULL, NULL);
+	assert_refused("thread or process", "--by=cpu", NULL, NULL);
+	assert_refused("table or json", "--format=xml", NULL, NULL);
+	assert_refused("process ids", "-p", "0", NULL);
+	assert_refused("process ids", "-p", "", NULL);
+	assert_refused("process ids", "-p", "1,", NULL);
+	assert_refused("process ids", "-p", ",1", NULL);
+	assert_refused("process ids", "-p", "1 2", NULL);
+	assert_refused("process ids", "-p", "2147483648", NULL);
+}
+
+static void test_unknown_options(void **state)
+{
+	(void)state;
+	assert_refused("--foo", "--foo", NULL, NULL);
+	assert_refused("-Z", "-Z", NULL, NULL);
+	assert_refused("-d", "-d", NULL, NULL);
+	assert_refused("--verbose=1", "--verbose=1", NULL, NULL);
+	assert_refused("a?[2J?b", "a\033[2J\nb", NULL,
+		       NULL); /* no byte of it reaches the terminal raw */
+}
+
+static void test_a_simulation_runs_its_own_programs(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_refused("leave out the program", "--driver=sim", "--", "true");
+	assert_refused("leave out -p", "--driver=sim:cpus=2", "-p1", NULL);
+	assert_int_equal(parse(&o, "--driver=sim:cpus=2", NULL), 0);
+	assert_true(csw_options_simulated(&o));
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--driver=simple", NULL), 0);
+	assert_false(csw_options_simulated(&o));
+	csw_options_free(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_everything_at_once),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_absurd_values),
+		cmocka_unit_test(test_unknown_options),
+		cmocka_unit_test(test_a_simulation_runs_its_own_programs),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/*
+ * Page faults and system calls of threads that know their own, through the real command on the real
+ * kernel.
+ *
+ * Invariant: getppid counts are exact; page faults agree within 2 with what the kernel told the
+ * thread itself, for the thread cannot see what it faults between its reading and its end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "truth.h"
+
+#define FAULTS "page-faults"
+#define GETPPID "syscalls:sys_enter_getppid"
+#define FAULTS_TOLERANCE 2
+
+static void check_thread(const struct truth_run *run, const struct truth_thread *thread,
+			 int64_t *worst)
+{
+	const json_t *row = truth_row(run, thread->pid, thread->tid);
+	int64_t away;
+
+	if (!row)
+		fail_msg("no row for thread %d", thread->tid);
+	away = llabs(truth_count(row, FAULTS) - thread->faults);
+	printf("figure: thread %d: %s %lld (own %lld), getppid %lld (own %lld)\n", thread->tid,
+	       FAULTS, (long long)truth_count(row, FAULTS), (long long)thread->faults,
+	       (long long)truth_count(row, GETPPID), (long long)thread->getppid);
+	assert_int_equal(truth_count(row, GETPPID), thread->getppid);
+	assert_true(away <= FAULTS_TOLERANCE);
+	*worst = away > *worst ? away : *worst;
+}
+
+static int64_t process_sum(const struct truth_run *run, const char *counter)
+{
+	int64_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(run->report, "rows"), i,
+			   row) if (truth_is_kind(row, "thread") &&
+				    truth_integer(row, "pid") == run->process) sum +=
+		truth_count(row, counter);
+	return sum;
+}
+
+static void test_eight_threads(void **state)
+{
+	struct truth_run run;
+	int64_t worst = 0, calls = 0;
+
+	(void)state;
+	truth_start(&run, "--event=" FAULTS "," GETPPID, "w_touch --threads=8");
+	truth_finish(&run);
+	truth_check_sums(&run);
+	assert_int_equal(run.nr_threads, 8);
+	for (size_t i = 0; i < run.nr_threads; i++) {
+		check_thread(&run, &run.threads[i], &worst);
+		calls += run.threads[i].getppid;
+	}
+	printf("figure: process: %s %lld (wait4 %lld), worst thread %lld away\n", FAULTS,
+	       (long long)process_sum(&run, FAULTS), (long long)run.process_faults,
+	       (long long)worst);
+	assert_true(llabs(process_sum(&run, FAULTS) - run.process_faults) <= FAULTS_TOLERANCE);
+	assert_int_equal(process_sum(&run, GETPPID), calls);
+	truth_free(&run);
+}
+
+/* Four threads a CPU and more, so that slices are short and every CPU sees all of them. */
+static void test_many_threads(void **state)
+{
+	struct truth_run run;
+	int64_t worst = 0;
+
+	(void)state;
+	truth_start(&run, "--event=" FAULTS "," GETPPID,
+		    "w_touch --threads=64 --pages=20 --pages-step=3 --getppid=10 --getppid-step=1");
+	truth_finish(&run);
+	truth_check_sums(&run);
+	assert_int_equal(run.nr_threads, 64);
+	for (size_t i = 0; i < run.nr_threads; i++)
+		check_thread(&run, &run.threads[i], &worst);
+	assert_true(llabs(process_sum(&run, FAULTS) - run.process_faults) <= FAULTS_TOLERANCE);
+	truth_free(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_eight_threads),
+		cmocka_unit_test(test_many_threads),
+	};
+	const char *reason = truth_refused();
+
+	if (!reason)
+		reason = truth_no_tracepoints();
+	return truth_main(tests, reason);
+}

@@ -1,0 +1,263 @@
+/*
+ * The engine against the simulated machine's truth. This is the program that every mutant of the
+ * rules must fail, so each rule has a run here in which breaking it gives somebody a wrong number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "csw/csw.h"
+#include "tests/truth_sim.h"
+
+#define EVENTS "LLC_MISSES,instructions,page-faults,task-clock"
+#define LLC 0
+#define FAULTS 2
+#define CLOCK 3
+
+/* A sample of `switch` is taken a few us before SWITCH_OUT, from which the truth counts. */
+#define SWITCH_NS 8000
+
+static void equal_by_seg_load(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=1");
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, 0);
+	assert_int_equal(run.done.all, run.done.samples);
+	assert_int_equal(run.slicer.owner_disagreements, 0);
+	sim_run_free(&run);
+}
+
+static void equal_by_switch(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=2");
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, SWITCH_NS);
+	assert_int_equal(run.done.all, run.done.samples);
+	assert_int_equal(run.slicer.owner_disagreements, 0);
+	sim_run_free(&run);
+}
+
+/* A late interrupt shows the incoming thread: the sample's TID must not decide. */
+static void skid_changes_nothing(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=3,skid=1");
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, 0);
+	sim_run_free(&run);
+}
+
+/* TIDs that come round again, threads that live shorter than a millisecond, and execs from other
+ * threads than the leader. */
+static void reused_tids_stay_apart(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1,
+		    "seed=4,pid_max=512,churn=500,threads=60,duration_ms=2000");
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, SWITCH_NS);
+	assert_true(csw_sim_truths(run.drv) > 1024);
+	sim_run_free(&run);
+}
+
+static void counters_wrap(void **state)
+{
+	struct csw_sim_cpu_truth cpu;
+	struct sim_run run;
+	uint64_t wraps = 0;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=5,cpus=8");
+	for (unsigned i = 0; i < 8; i++) {
+		csw_sim_cpu_truth_get(run.drv, i, &cpu);
+		wraps += cpu.wraps;
+		assert_int_equal(run.slicer.cpus[i].done.all, cpu.triggers);
+	}
+	assert_true(wraps > 0);
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, 0);
+	sim_run_free(&run);
+}
+
+/* Two switches per sample: nobody can be charged alone, but the times are still known. */
+static void sav_2_mixes_and_says_so(void **state)
+{
+	struct csw_sim_truth truth;
+	struct sim_run run;
+	uint64_t mixed;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 2, "seed=6");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	for (size_t i = 0; i < csw_sim_truths(run.drv); i++) {
+		const struct csw_agg_row *row;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		row = sim_run_row(&run, &truth);
+		if (!row) {
+			assert_int_equal(truth.oncpu_ns, 0);
+			continue;
+		}
+		assert_int_equal(row->oncpu_ns, truth.oncpu_ns);
+		assert_int_equal(row->slices, truth.slices);
+	}
+	mixed = sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC);
+	assert_true(mixed > run.slicer.totals[2 + LLC] / 4);
+	assert_true(run.done.unseen == 0 && run.done.lost == 0);
+	sim_run_free(&run);
+}
+
+/* An idle task that leaves no records: its time is cut out, and what cannot happen in idle is still
+ * exact. */
+static void blind_idle_is_noticed(void **state)
+{
+	struct csw_sim_truth truth;
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=7,blind_idle=1,threads=12");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	assert_true(run.done.unseen > 100);
+	assert_true(run.slicer.unseen_switches >= run.done.unseen);
+	for (size_t i = 0; i < csw_sim_truths(run.drv); i++) {
+		const struct csw_agg_row *row;
+		uint64_t slack;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		row = sim_run_row(&run, &truth);
+		if (!row)
+			continue;
+		slack = SWITCH_NS * (truth.slices + 1);
+		assert_int_equal(row->cells[FAULTS].sum, truth.counts[FAULTS]);
+		assert_in_range(row->oncpu_ns + slack, truth.oncpu_ns, truth.oncpu_ns + 2 * slack);
+		assert_in_range(row->cells[CLOCK].sum + slack, truth.counts[CLOCK],
+				truth.counts[CLOCK] + 2 * slack);
+	}
+	/* What idle may have caused as well is nobody's. */
+	assert_true(sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC) > 0);
+	assert_int_equal(sim_run_kind_sum(&run, CSW_KIND_MIXED, FAULTS), 0);
+	sim_run_free(&run);
+}
+
+/* Records that vanish without a word: the counts of such stretches are in no thread's row. */
+static void vanished_records_are_noticed(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=8,vanish=100,duration_ms=2000");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	assert_true(run.done.unseen > 0);
+	assert_int_equal(run.done.lost, 0);
+	assert_true(sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC) > 0);
+	sim_run_free(&run);
+}
+
+/* A reader that stopped: what did not fit is lost, and nobody gets it. */
+static void overflow_is_lost(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=9,ring=256,stall_ms=200");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	assert_true(run.done.lost > 100);
+	assert_int_equal(run.done.unseen, 0);
+	assert_true(sim_run_kind_sum(&run, CSW_KIND_LOST, LLC) > 0);
+	sim_run_free(&run);
+}
+
+/* A reader that never came back: no LOST record tells of the tail, the kernel's own count does. */
+static void lost_tail_is_lost(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=10,ring=64,stall_ms=900,duration_ms=1000");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	assert_true(run.done.lost > 100);
+	assert_int_equal(run.done.unseen, 0);
+	sim_run_free(&run);
+}
+
+static void throttling_is_lost(void **state)
+{
+	struct sim_run run;
+
+	(void)state;
+	sim_run_all(&run, "switch", EVENTS, 1, "seed=11,throttle=20");
+	sim_run_check_sums(&run);
+	sim_run_check_never_more(&run, SWITCH_NS);
+	assert_true(run.slicer.throttles > 10);
+	assert_true(sim_run_kind_sum(&run, CSW_KIND_LOST, LLC) > 0);
+	sim_run_free(&run);
+}
+
+/* Min and max are those of whole slices, and the enabled time of all rows is that of the counters.
+ */
+static void whole_slices_and_times(void **state)
+{
+	struct sim_run run;
+	uint64_t enabled = 0, running = 0;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=12");
+	for (uint32_t i = 0; i < run.agg.nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(&run.agg, i);
+
+		enabled += row->enabled_ns;
+		running += row->running_ns;
+		for (unsigned c = 0; c < run.plan.nr_counters; c++) {
+			if (row->cells[c].min > row->cells[c].max)
+				continue;
+			assert_true(row->cells[c].max <= row->cells[c].sum);
+			/* Not all of its slices need be whole: counting begins and ends within
+			 * some. */
+			assert_true(row->cells[c].min * (row->slices ? row->slices - 1 : 0) <=
+				    row->cells[c].sum);
+		}
+		if (row->kind == CSW_KIND_THREAD)
+			assert_int_equal(row->exact_ns, row->oncpu_ns);
+	}
+	assert_int_equal(enabled, run.slicer.totals[0]);
+	assert_int_equal(running, run.slicer.totals[1]);
+	sim_run_free(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_by_seg_load),
+		cmocka_unit_test(equal_by_switch),
+		cmocka_unit_test(skid_changes_nothing),
+		cmocka_unit_test(reused_tids_stay_apart),
+		cmocka_unit_test(counters_wrap),
+		cmocka_unit_test(sav_2_mixes_and_says_so),
+		cmocka_unit_test(blind_idle_is_noticed),
+		cmocka_unit_test(vanished_records_are_noticed),
+		cmocka_unit_test(overflow_is_lost),
+		cmocka_unit_test(lost_tail_is_lost),
+		cmocka_unit_test(throttling_is_lost),
+		cmocka_unit_test(whole_slices_and_times),
+	};
+
+	return cmocka_run_group_tests_name("truth_sim", tests, NULL, NULL);
+}

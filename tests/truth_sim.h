@@ -1,0 +1,43 @@
+/*
+ * Runs the simulated machine through the engine, piece by piece, so that a test has both the
+ * aggregation table and the machine's own truth. Used by the tests that compare the two.
+ */
+#ifndef CSW_TESTS_TRUTH_SIM_H
+#define CSW_TESTS_TRUTH_SIM_H
+
+#include "drivers/sim/sim.h"
+#include "engine/merge.h"
+#include "engine/slicer.h"
+
+struct sim_run {
+	struct csw_plan plan;
+	struct csw_driver *drv;
+	struct csw_aggregation agg;
+	struct csw_slicer slicer;
+	struct csw_merge merge;
+	struct csw_completeness done;
+};
+
+/* Simulates and slices until the machine ends. Fails the test when anything in it fails. */
+void sim_run_all(struct sim_run *run, const char *trigger, const char *events, uint64_t sav,
+		 const char *options);
+void sim_run_free(struct sim_run *run);
+
+/* The row of a thread of the truth (NULL: there is none), by TID and birth; idle by kind. */
+const struct csw_agg_row *sim_run_row(const struct sim_run *run, const struct csw_sim_truth *truth);
+
+/* What must hold in every run, however broken the records: rows add up to the counters, and every
+ * trigger occurrence is accounted for. */
+void sim_run_check_sums(const struct sim_run *run);
+
+/* Every thread's slices, times and counts are those of the truth, and nothing else has any.
+ * oncpu_slack_ns: per slice. */
+void sim_run_check_equal(const struct sim_run *run, uint64_t oncpu_slack_ns);
+
+/* Nobody is charged with more than the truth: what cannot be proven is in no thread's row. */
+void sim_run_check_never_more(const struct sim_run *run, uint64_t oncpu_slack_ns);
+
+/* The sum of one counter over the rows of a kind. */
+uint64_t sim_run_kind_sum(const struct sim_run *run, uint32_t kind, unsigned counter);
+
+#endif
