@@ -283,7 +283,8 @@ static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	csw_rule_switch_out(&cpu->state, &r, rec->time_ns, (uint32_t)prev, (uint32_t)next,
 			    preempted);
 	book_charges(s, &r);
-	csw_tasks_left(&s->tasks, cpu->state.left, preempted);
+	if (rec->tid < 0)
+		csw_tasks_dead(&s->tasks, cpu->state.left);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ enum csw_fixed_row {
 
 /* csw_agg_row.flags */
 #define CSW_ROW_IN_SCOPE 0x1u
-#define CSW_ROW_EXITED 0x2u    /* has begun to exit: the next switch-out closes it */
+#define CSW_ROW_EXITED 0x2u    /* has begun to exit */
 #define CSW_ROW_CLOSED 0x4u    /* its TID may belong to another thread by now */
 #define CSW_ROW_MOVED 0x8u     /* an exec gave it the TID of its process; for tests and --verbose */
 #define CSW_ROW_IN_TREE 0x20u  /* descends from the scope's tree */

@@ -311,11 +311,9 @@ int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_
 	return moved_by_exec(t, runner, pid, tid) ? move_to_leader(t, runner, pid) : 0;
 }
 
-void csw_tasks_left(struct csw_tasks *t, uint32_t row, bool preempted)
+void csw_tasks_dead(struct csw_tasks *t, uint32_t row)
 {
-	/* An exiting thread can still be preempted and come back; when it leaves by itself it is
-	 * dead. */
-	if (row >= CSW_ROWS_FIXED && !preempted && (row_of(t, row)->flags & CSW_ROW_EXITED))
+	if (row >= CSW_ROWS_FIXED && (row_of(t, row)->flags & CSW_ROW_EXITED))
 		close_row(t, row);
 }
 

@@ -49,9 +49,10 @@ int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t t
  * between. 0 or -ENOMEM. */
 int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner);
 
-/* The thread has left a CPU: if it has exited before, and was not merely preempted, this was the
- * last time. */
-void csw_tasks_left(struct csw_tasks *t, uint32_t row, bool preempted);
+/* The thread has left its last CPU: the kernel shows it as -1. One that exits is not yet dead while
+ * it has a TID: it can block or be preempted on the way; and a leader keeps its TID until it is
+ * reaped. The next FORK of the TID closes such a row. */
+void csw_tasks_dead(struct csw_tasks *t, uint32_t row);
 
 /* The [mixed] row of the process to which row `member` belongs (of no process, for a fixed row). A
  * number, or -ENOMEM. */
