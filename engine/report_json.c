@@ -227,6 +227,7 @@ static json_t *totals(struct writer *w)
 		} else {
 			set(w, total, "counter", number(c.total));
 			set(w, total, "rows", number(c.rows));
+			set(w, total, "unproven", number(c.unproven));
 		}
 		set(w, total, "difference", json_integer(csw_report_difference(&c)));
 		set(w, object, w->keys[j], total);

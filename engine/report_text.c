@@ -427,8 +427,10 @@ static void print_conservation(FILE *file, const struct csw_counter *c)
 			", difference %" PRId64 "\n",
 			name, c->total, c->rows, difference);
 	else
-		fprintf(file, "conservation %s ok: counter %" PRIu64 " = rows %" PRIu64 "\n", name,
-			c->total, c->rows);
+		fprintf(file,
+			"conservation %s ok: counter %" PRIu64 " = rows %" PRIu64
+			", of no proven thread %" PRIu64 "\n",
+			name, c->total, c->rows, c->unproven);
 	if (c->running_ns < c->enabled_ns) {
 		fprintf(file, "%s counted only ", name);
 		print_share(file, c->running_ns, c->enabled_ns);

@@ -353,6 +353,8 @@ static int on_stop(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struc
 	struct csw_ruling r = { .nr_charges = 0 };
 	int ret;
 
+	if (rec->values[0] < cpu->state.trigger)
+		s->backwards = true;
 	csw_rule_stop(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0],
 		      is_tail_lost(cpu, rec));
 	book_charges(s, &r);

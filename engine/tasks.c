@@ -187,7 +187,8 @@ static int on_thread_found(struct csw_tasks *t, const struct csw_record *rec)
 		hide_outsiders(t, rec);
 		return 0;
 	}
-	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, NULL);
+	/* Its parent's place in the tree; name and kind are its own. */
+	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, live_row(t, rec->other_pid));
 	if (nr < 0)
 		return (int)nr;
 	row = row_of(t, (uint32_t)nr);
@@ -214,6 +215,9 @@ static int on_thread_fork(struct csw_tasks *t, const struct csw_record *rec)
 		inherit(t, row, parent);
 		return 0;
 	}
+	/* A new process: the [mixed] row that its PID may have was that of another one. */
+	if (rec->pid == rec->tid)
+		map_remove(t, -2 - rec->pid);
 	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, parent);
 	if (nr < 0)
 		return (int)nr;

@@ -22,7 +22,7 @@
 struct counter {
 	char name[CSW_EVENT_NAME_BYTES];
 	char became[CSW_EVENT_NAME_BYTES];
-	uint64_t total, rows;
+	uint64_t total, rows, unproven;
 	uint32_t nanoseconds;
 };
 
@@ -288,6 +288,20 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 	t->running_ns = result->running_ns;
 }
 
+/* From the aggregation: a scope folds these rows away, but they bound what its rows may lack. */
+static void sum_unproven(struct csw_table *t, const struct csw_aggregation *agg)
+{
+	for (uint32_t i = 0; i < agg->nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(agg, i);
+
+		if (row->kind != CSW_KIND_MIXED && row->kind != CSW_KIND_LOST &&
+		    row->kind != CSW_KIND_UNKNOWN)
+			continue;
+		for (unsigned j = 0; j < t->nr_counters; j++)
+			t->counters[j].unproven += row->cells[j].sum;
+	}
+}
+
 static void sum_run(struct csw_summary *s, const struct csw_aggregation *agg)
 {
 	s->threads = s->slices = s->oncpu_ns = s->exact_ns = 0;
@@ -376,6 +390,7 @@ int csw_view_make(struct csw_table **out, const struct csw_result *result, uint3
 	}
 	sort_rows(t);
 	sum_counters(t, result);
+	sum_unproven(t, result->agg);
 	fill_summary(t, result);
 	*out = t;
 	return 0;
@@ -423,6 +438,7 @@ int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *o
 		.became = c->became,
 		.total = c->total,
 		.rows = c->rows,
+		.unproven = c->unproven,
 		.enabled_ns = t->enabled_ns,
 		.running_ns = t->running_ns,
 		.flags = count_flags(t->enabled_ns, t->running_ns),

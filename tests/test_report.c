@@ -171,11 +171,12 @@ static void test_text_in_full(void **state)
 		"threads 1, slices 12, exact 100.00 % of the time on a CPU, lost 1, unseen 3\n"
 		"completeness ok: trigger 67 = sav 2 x samples 30 + lost 1 + throttled 2 + unseen 3"
 		" + open 1\n"
-		"conservation page-faults ok: counter 300 = rows 300\n"
-		"conservation task-clock ok: counter 1234567 = rows 1234567\n"
-		"conservation instructions:u ok: counter 2000 = rows 2000\n"
-		"conservation cycles:u ok: counter 1000 = rows 1000\n"
-		"conservation LLC_MISSES:u ok: counter 50 = rows 50\n";
+		"conservation page-faults ok: counter 300 = rows 300, of no proven thread 0\n"
+		"conservation task-clock ok: counter 1234567 = rows 1234567, of no proven thread "
+		"0\n"
+		"conservation instructions:u ok: counter 2000 = rows 2000, of no proven thread 0\n"
+		"conservation cycles:u ok: counter 1000 = rows 1000, of no proven thread 0\n"
+		"conservation LLC_MISSES:u ok: counter 50 = rows 50, of no proven thread 0\n";
 
 	assert_string_equal(text_report(*state), want);
 }
@@ -368,8 +369,10 @@ static void test_json_in_full(void **state)
 		"'page-faults': {'value': 300, 'enabled_ns': 1234567, 'running_ns': 1234567,"
 		" 'min': 300, 'max': 300}, 'task-clock': {'value': 1234567, 'enabled_ns': 1234567,"
 		" 'running_ns': 1234567, 'min': 1234567, 'max': 1234567}}}],"
-		" 'totals': {'page-faults': {'counter': 300, 'rows': 300, 'difference': 0},"
-		" 'task-clock': {'counter': 1234567, 'rows': 1234567, 'difference': 0}},"
+		" 'totals': {'page-faults': {'counter': 300, 'rows': 300, 'unproven': 0,"
+		" 'difference': 0},"
+		" 'task-clock': {'counter': 1234567, 'rows': 1234567,"
+		" 'unproven': 0, 'difference': 0}},"
 		" 'completeness': {'trigger': 67, 'sav': 2, 'samples': 30, 'lost': 1,"
 		" 'throttled': 2, 'unseen': 3, 'open': 1}, 'slices': 12, 'exact_share': 1.0,"
 		" 'owner_disagreements': 11}";

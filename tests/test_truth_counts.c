@@ -15,7 +15,7 @@
 #define FAULTS_TOLERANCE 2
 
 static void check_thread(const struct truth_run *run, const struct truth_thread *thread,
-			 int64_t *worst)
+			 int64_t *worst, int64_t *missing_calls)
 {
 	const json_t *row = truth_row(run, thread->pid, thread->tid);
 	int64_t away;
@@ -23,11 +23,12 @@ static void check_thread(const struct truth_run *run, const struct truth_thread 
 	if (!row)
 		fail_msg("no row for thread %d", thread->tid);
 	away = llabs(truth_count(row, FAULTS) - thread->faults);
+	*missing_calls += thread->getppid - truth_count(row, GETPPID);
 	printf("figure: thread %d: %s %lld (own %lld), getppid %lld (own %lld)\n", thread->tid,
 	       FAULTS, (long long)truth_count(row, FAULTS), (long long)thread->faults,
 	       (long long)truth_count(row, GETPPID), (long long)thread->getppid);
-	assert_int_equal(truth_count(row, GETPPID), thread->getppid);
-	assert_true(away <= FAULTS_TOLERANCE);
+	assert_true(truth_count(row, GETPPID) <= thread->getppid);
+	assert_true(away <= FAULTS_TOLERANCE + truth_unproven(run, FAULTS));
 	*worst = away > *worst ? away : *worst;
 }
 
@@ -37,51 +38,63 @@ static int64_t process_sum(const struct truth_run *run, const char *counter)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(run->report, "rows"), i,
-			   row) if (truth_is_kind(row, "thread") &&
-				    truth_integer(row, "pid") == run->process) sum +=
-		truth_count(row, counter);
+	json_array_foreach(json_object_get(run->report, "rows"), i, row)
+	{
+		if (truth_is_kind(row, "thread") && truth_integer(row, "pid") == run->process)
+			sum += truth_count(row, counter);
+	}
 	return sum;
+}
+
+/* One run. Returns whether everything in it was proven, and so exact. */
+static bool measure(const char *workload, size_t nr_threads)
+{
+	struct truth_run run;
+	int64_t worst = 0, missing_calls = 0, unproven, unproven_calls;
+
+	truth_start(&run, "--event=" FAULTS "," GETPPID, workload);
+	truth_finish(&run);
+	truth_check_sums(&run);
+	unproven = truth_unproven(&run, FAULTS);
+	unproven_calls = truth_unproven(&run, GETPPID);
+	assert_int_equal(run.nr_threads, nr_threads);
+	for (size_t i = 0; i < run.nr_threads; i++)
+		check_thread(&run, &run.threads[i], &worst, &missing_calls);
+	printf("figure: process: %s %lld (wait4 %lld), worst thread %lld away, getppid %lld "
+	       "missing; "
+	       "unproven %lld and %lld\n",
+	       FAULTS, (long long)process_sum(&run, FAULTS), (long long)run.process_faults,
+	       (long long)worst, (long long)missing_calls, (long long)unproven,
+	       (long long)unproven_calls);
+	assert_true(llabs(process_sum(&run, FAULTS) - run.process_faults) <=
+		    FAULTS_TOLERANCE + unproven);
+	assert_true(missing_calls <= unproven_calls);
+	truth_free(&run);
+	return unproven + unproven_calls == 0;
+}
+
+static void measure_exact(const char *workload, size_t nr_threads)
+{
+	int attempts = TRUTH_ATTEMPTS;
+
+	while (!measure(workload, nr_threads)) {
+		if (--attempts == 0)
+			fail_msg("in %d runs some slices had no proven owner", TRUTH_ATTEMPTS);
+	}
 }
 
 static void test_eight_threads(void **state)
 {
-	struct truth_run run;
-	int64_t worst = 0, calls = 0;
-
 	(void)state;
-	truth_start(&run, "--event=" FAULTS "," GETPPID, "w_touch --threads=8");
-	truth_finish(&run);
-	truth_check_sums(&run);
-	assert_int_equal(run.nr_threads, 8);
-	for (size_t i = 0; i < run.nr_threads; i++) {
-		check_thread(&run, &run.threads[i], &worst);
-		calls += run.threads[i].getppid;
-	}
-	printf("figure: process: %s %lld (wait4 %lld), worst thread %lld away\n", FAULTS,
-	       (long long)process_sum(&run, FAULTS), (long long)run.process_faults,
-	       (long long)worst);
-	assert_true(llabs(process_sum(&run, FAULTS) - run.process_faults) <= FAULTS_TOLERANCE);
-	assert_int_equal(process_sum(&run, GETPPID), calls);
-	truth_free(&run);
+	measure_exact("w_touch --threads=8", 8);
 }
 
 /* Four threads a CPU and more, so that slices are short and every CPU sees all of them. */
 static void test_many_threads(void **state)
 {
-	struct truth_run run;
-	int64_t worst = 0;
-
 	(void)state;
-	truth_start(&run, "--event=" FAULTS "," GETPPID,
-		    "w_touch --threads=64 --pages=20 --pages-step=3 --getppid=10 --getppid-step=1");
-	truth_finish(&run);
-	truth_check_sums(&run);
-	assert_int_equal(run.nr_threads, 64);
-	for (size_t i = 0; i < run.nr_threads; i++)
-		check_thread(&run, &run.threads[i], &worst);
-	assert_true(llabs(process_sum(&run, FAULTS) - run.process_faults) <= FAULTS_TOLERANCE);
-	truth_free(&run);
+	measure_exact(
+		"w_touch --threads=64 --pages=20 --pages-step=3 --getppid=10 --getppid-step=1", 64);
 }
 
 int main(void)

@@ -68,7 +68,8 @@ static struct bearer *true_bearers(const struct truth_run *run)
 	return bearers;
 }
 
-/* Returns how many threads got a TID that another one of them had before. */
+/* Returns how many threads got a TID that another one of them had before. Both sides are sorted: if
+ * no thread has more than its truth, no element has. */
 static size_t check_rows(const struct truth_run *run)
 {
 	size_t nr, main_rows, reused = 0, wrong = 0;
@@ -81,7 +82,8 @@ static size_t check_rows(const struct truth_run *run)
 	for (size_t i = 0; i < run->nr_threads; i++) {
 		sum_true += truth[i].getppid;
 		reused += i > 0 && truth[i].tid == truth[i - 1].tid;
-		wrong += i < nr && compare_bearers(&measured[i], &truth[i]);
+		wrong += i < nr && (measured[i].tid != truth[i].tid ||
+				    measured[i].getppid > truth[i].getppid);
 	}
 	printf("figure: %zu threads, %zu rows + %zu of the main thread, %zu TIDs reused, getppid "
 	       "%lld (truth %lld)\n",
@@ -89,14 +91,15 @@ static size_t check_rows(const struct truth_run *run)
 	       (long long)sum_true);
 	assert_int_equal(nr, run->nr_threads);
 	assert_int_equal(main_rows, 1);
-	assert_int_equal(sum_measured, sum_true);
+	assert_true(sum_true - sum_measured <= truth_unproven(run, GETPPID));
 	assert_int_equal(wrong, 0);
 	free(measured);
 	free(truth);
 	return reused;
 }
 
-static size_t measure(const char *workload)
+/* One run. *exact: everything in it was proven. Returns as check_rows. */
+static size_t measure(const char *workload, bool *exact)
 {
 	struct truth_run run;
 	size_t reused;
@@ -105,26 +108,45 @@ static size_t measure(const char *workload)
 	truth_finish(&run);
 	truth_check_sums(&run);
 	reused = check_rows(&run);
+	*exact = truth_unproven(&run, GETPPID) == 0;
+	printf("figure: getppid of no proven thread: %lld\n",
+	       (long long)truth_unproven(&run, GETPPID));
 	truth_free(&run);
+	return reused;
+}
+
+static size_t measure_exact(const char *workload)
+{
+	bool exact = false;
+	size_t reused = 0;
+
+	for (int i = 0; i < TRUTH_ATTEMPTS && !exact; i++)
+		reused = measure(workload, &exact);
+	if (!exact)
+		fail_msg("in %d runs some slices had no proven owner", TRUTH_ATTEMPTS);
 	return reused;
 }
 
 static void test_short_lives(void **state)
 {
 	(void)state;
-	measure("w_short --threads=2000");
+	measure_exact("w_short --threads=2000");
 }
 
 static void test_one_at_a_time(void **state)
 {
 	(void)state;
-	measure("w_short --threads=2000 --batch=1");
+	measure_exact("w_short --threads=2000 --batch=1");
 }
 
+/* Too long to be spared by every task that leaves no records: rows must be right, and counts exact
+ * up to what the report itself calls unproven. */
 static void test_wrapping_tids(void **state)
 {
+	bool exact;
+
 	(void)state;
-	if (!measure("w_short --threads=40000")) {
+	if (!measure("w_short --threads=40000", &exact)) {
 		printf("skip: kernel.pid_max is so high here that no TID came twice\n");
 		skip();
 	}

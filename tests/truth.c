@@ -357,6 +357,13 @@ static void check_completeness(const struct truth_run *run)
 	assert_true(truth_integer(c, "samples") > 0);
 }
 
+int64_t truth_unproven(const struct truth_run *run, const char *counter)
+{
+	const json_t *totals = json_object_get(run->report, "totals");
+
+	return truth_integer(json_object_get(totals, counter), "unproven");
+}
+
 void truth_check_sums(const struct truth_run *run)
 {
 	check_conservation(run);

@@ -65,6 +65,14 @@ bool truth_is_kind(const json_t *row, const char *kind);
  * rows = the counter, and the trigger's occurrences are all accounted for. */
 void truth_check_sums(const struct truth_run *run);
 
+/* How much of a counter the report says no thread was proven to have caused. On a machine where
+ * some task leaves no records, that much may be missing from the rows; nothing else may. */
+int64_t truth_unproven(const struct truth_run *run, const char *counter);
+
+/* Exactness can be judged only in a run in which everything was proven; so many runs may be spoilt
+ * by tasks that leave no records before a test gives up. */
+#define TRUTH_ATTEMPTS 8
+
 /* CSW_TEST_LONG=1 asks for the full number of repetitions. */
 int truth_repeat(int usual, int full);
 

@@ -187,6 +187,8 @@ struct csw_counter {
 	const char *became; /* what is counted in truth */
 	uint64_t total;     /* readings at stop - readings at start, over all CPUs */
 	uint64_t rows;      /* sum over all rows: conservation holds when it equals total */
+	uint64_t unproven;  /* the part of it that no thread could be proven to have caused: mixed,
+			       lost and unknown slices, in scope or not */
 	uint64_t enabled_ns, running_ns; /* over all CPUs */
 	uint32_t flags;                  /* CSW_COUNT_NOT_COUNTED */
 	uint32_t nanoseconds;            /* 1: the unit is ns */

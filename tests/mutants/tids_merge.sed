@@ -1,4 +1,4 @@
 # FILE: engine/tasks.c
-# RULE: a thread is a TID and a birth: exit closes its row, a fork opens a new one
-s/if (row >= CSW_ROWS_FIXED && !preempted/if (0 \&\& row >= CSW_ROWS_FIXED \&\& !preempted/
+# RULE: a thread is a TID and a birth: exit frees the TID, a fork opens a new row
+s/if (find_slot(t, row->tid)->row == nr)/if (0)/
 s/row && row->birth_ns >= rec->time_ns && row->pid == rec->pid/row/

@@ -3,7 +3,7 @@
  * that charges idle time to the next thread shows here at once.
  *
  * The kernel lets a thread's CPU time begin at the clock reading of its wake-up, not of the switch,
- * so the thread's own figure holds the way out of idle as well: some 10 us a wake-up on a virtual
+ * so the thread's own figure holds the way out of idle as well: 10 to 30 us a wake-up on a virtual
  * machine, and no tool that looks at switches sees it. Bursts are therefore long enough, by
  * default, for that to be a small part of them.
  *
@@ -13,8 +13,8 @@
 
 static long nr_threads = 8;
 static long milliseconds = 2000;
-static long work_us = 4000;
-static long sleep_us = 40000;
+static long work_us = 8000;
+static long sleep_us = 60000;
 static long pin = -1;
 
 static struct truth *truths;

@@ -1,0 +1,181 @@
+/* engine/spec: texts to a plan, on the simulated machine whose names never change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/spec.h"
+#include "fuzz/fuzz.h"
+
+static int plan_of(struct csw_plan *plan, const char *trigger, const char *events,
+		   struct csw_error *err)
+{
+	memset(plan, 0, sizeof(*plan));
+	err->text[0] = '\0';
+	return csw_spec_plan(plan, &csw_sim_driver, trigger, events, 0, err);
+}
+
+static void test_plan(void **state)
+{
+	struct csw_plan plan;
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(plan_of(&plan, "switch", "page-faults,task-clock", &err), 0);
+	assert_string_equal(plan.trigger.event.name, "switch");
+	assert_int_equal(plan.trigger.sav, 1);
+	assert_int_equal(plan.nr_counters, 2);
+	assert_string_equal(plan.counters[0].name, "page-faults");
+	assert_string_equal(plan.counters[1].name, "task-clock");
+	assert_int_equal(csw_spec_plan(&plan, &csw_sim_driver, NULL, "page-faults", 3, &err), 0);
+	assert_int_equal(plan.trigger.sav, 3);
+	assert_int_equal(plan.nr_counters, 1);
+}
+
+static void refused(const char *trigger, const char *events, int code, const char *why)
+{
+	struct csw_plan plan;
+	struct csw_error err;
+
+	assert_int_equal(plan_of(&plan, trigger, events, &err), code);
+	assert_int_equal(err.code, code);
+	assert_non_null(strstr(err.text, why));
+}
+
+static void test_refused(void **state)
+{
+	char name[CSW_EVENT_NAME_BYTES + 1];
+
+	(void)state;
+	refused("switch", NULL, -EINVAL, "no event is named");
+	refused("switch", "", -EINVAL, "no event is named");
+	refused("switch", ",", -EINVAL, "empty element");
+	refused("switch", "page-faults,", -EINVAL, "empty element");
+	refused("switch", ",page-faults", -EINVAL, "empty element");
+	refused("switch", "page-faults,,task-clock", -EINVAL, "empty element");
+	refused("switch", "page-faults,task-clock,page-faults", -EINVAL, "page-faults is listed");
+	refused("switch", "page-fautls", -ENOENT, "page-faults");
+	refused("swtich", "page-faults", -ENOENT, "switch");
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	refused("switch", name, -EINVAL, "128 characters");
+}
+
+static int resolve_any(const char *name, struct csw_event *out, struct csw_error *err)
+{
+	(void)err;
+	*out = (struct csw_event){ .type = 1 };
+	strcpy(out->name, name);
+	return 0;
+}
+
+static int resolve_any_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
+			       struct csw_error *err)
+{
+	out->sav = sav;
+	return resolve_any(name, &out->event, err);
+}
+
+/* A driver that knows every name. */
+static const struct csw_driver_ops any = { .name = "any",
+					   .resolve_counter = resolve_any,
+					   .resolve_trigger = resolve_any_trigger };
+
+static void test_slashes(void **state)
+{
+	struct csw_plan plan;
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(csw_spec_plan(&plan, &any, "t",
+				       "cpu/event=0x3c,umask=0/,b,msr/tsc/,cpu/a,b,c/:u", 1, &err),
+			 0);
+	assert_int_equal(plan.nr_counters, 4);
+	assert_string_equal(plan.counters[0].name, "cpu/event=0x3c,umask=0/");
+	assert_string_equal(plan.counters[1].name, "b");
+	assert_string_equal(plan.counters[2].name, "msr/tsc/");
+	assert_string_equal(plan.counters[3].name, "cpu/a,b,c/:u");
+	/* A slash that is never closed takes all the rest. */
+	assert_int_equal(csw_spec_plan(&plan, &any, "t", "a,cpu/b,c", 1, &err), 0);
+	assert_int_equal(plan.nr_counters, 2);
+	assert_string_equal(plan.counters[1].name, "cpu/b,c");
+}
+
+static void test_how_many(void **state)
+{
+	char events[8 * (CSW_COUNTERS_MAX + 1)] = "";
+	struct csw_plan plan;
+	struct csw_error err;
+
+	(void)state;
+	for (int i = 0; i < CSW_COUNTERS_MAX; i++)
+		sprintf(events + strlen(events), "%se%d", i ? "," : "", i);
+	assert_int_equal(csw_spec_plan(&plan, &any, "t", events, 1, &err), 0);
+	assert_int_equal(plan.nr_counters, CSW_COUNTERS_MAX);
+	assert_string_equal(plan.counters[CSW_COUNTERS_MAX - 1].name, "e31");
+	strcat(events, ",more");
+	assert_int_equal(csw_spec_plan(&plan, &any, "t", events, 1, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "more than 32"));
+}
+
+static void check_driver(const char *text, const struct csw_driver_ops *expected, const char *opts)
+{
+	const struct csw_driver_ops *ops;
+	char *driver_opts;
+	struct csw_error err;
+
+	assert_int_equal(csw_spec_driver(text, &ops, &driver_opts, &err), 0);
+	assert_ptr_equal(ops, expected);
+	if (opts)
+		assert_string_equal(driver_opts, opts);
+	else
+		assert_null(driver_opts);
+	free(driver_opts);
+}
+
+static void test_driver(void **state)
+{
+	static const char *const wrong[] = { "pref", "", "sims", "si", ":x", "auto:x", "perf\n" };
+	const struct csw_driver_ops *ops;
+	char *driver_opts;
+	struct csw_error err;
+
+	(void)state;
+	check_driver(NULL, &csw_perf_driver, NULL);
+	check_driver("auto", &csw_perf_driver, NULL);
+	check_driver("perf", &csw_perf_driver, NULL);
+	check_driver("sim", &csw_sim_driver, NULL);
+	check_driver("sim:", &csw_sim_driver, "");
+	check_driver("sim:cpus=8,seed=3", &csw_sim_driver, "cpus=8,seed=3");
+	check_driver("sim:a:b", &csw_sim_driver, "a:b");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(csw_spec_driver(wrong[i], &ops, &driver_opts, &err), -ENOENT);
+		assert_null(ops);
+		assert_null(driver_opts);
+		assert_non_null(strstr(err.text, "auto, perf, sim"));
+		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+/* The target itself checks what must hold. */
+static void test_corpus(void **state)
+{
+	(void)state;
+	assert_true(fuzz_run_corpus(CSW_SOURCE_DIR "/tests/fuzz/corpus/spec", 1) > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plan),    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slashes), cmocka_unit_test(test_how_many),
+		cmocka_unit_test(test_driver),  cmocka_unit_test(test_corpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
