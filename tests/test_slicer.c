@@ -337,6 +337,25 @@ static void test_exiting_thread(void **state)
 	end(&f);
 }
 
+/* SWITCH IN can still name the dead: that opens no other row. */
+static void test_dead_is_named(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	put(&f, CSW_RECORD_EXIT, 150, 10, -1, 0);
+	sample(&f, 200, -1, 1);
+	out(&f, 201, -1, 20);
+	in(&f, 202, 20, 10);
+	stop(&f, 300, 20, 0);
+	assert_int_equal(f.agg.nr, CSW_ROWS_FIXED + 2);
+	assert_int_equal(f.slicer.unseen_switches, 0);
+	assert_int_equal(thread(&f, 20)->exact_ns, 100);
+	end(&f);
+}
+
 /* A thread blocks, with its TID, after its EXIT record, comes back and only then ends. */
 static void test_exit_blocks_and_returns(void **state)
 {
@@ -465,6 +484,46 @@ static void test_out_and_in_disagree(void **state)
 	end(&f);
 }
 
+/* OUT says 10 left and 20 comes; IN agrees on 10, but says that 30 comes. */
+static void test_in_of_another_than_announced(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_ANY, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	out(&f, 200, 10, 20);
+	in(&f, 260, 30, 10);
+	count(&f, FAULTS, 6);
+	sample(&f, 280, 30, 1);
+	stop(&f, 300, 30, 0);
+	check_contradiction(&f, 60);
+	assert_int_equal(thread(&f, 20)->oncpu_ns, 0);
+	assert_int_equal(thread(&f, 30)->oncpu_ns, 40);
+	end(&f);
+}
+
+/* One contradiction is one: the next sample's own switch is as good as ever. */
+static void test_contradiction_is_over(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 1);
+	out(&f, 250, 20, 30);
+	in(&f, 251, 30, 20);
+	count(&f, FAULTS, 6);
+	switch_before(&f, 300, 30, 10);
+	count(&f, FAULTS, 2);
+	switch_before(&f, 400, 10, 30);
+	stop(&f, 500, 30, 0);
+	check_contradiction(&f, 50);
+	assert_int_equal(SUM(thread(&f, 10), FAULTS), 2);
+	end(&f);
+}
+
 /* Somebody comes who never left. */
 static void test_in_of_the_owner(void **state)
 {
@@ -550,6 +609,25 @@ static void test_hint_denies(void **state)
 	end(&f);
 }
 
+/* Also the TID of the thread that left last: it cannot be the outgoing one again. */
+static void test_hint_of_the_left_denies(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	switch_before(&f, 200, 10, 20);
+	count(&f, FAULTS, 6);
+	sample(&f, 300, 10, 1);
+	out(&f, 301, 10, 30);
+	in(&f, 302, 30, 10);
+	stop(&f, 400, 30, 0);
+	check_contradiction(&f, 100);
+	assert_int_equal(f.slicer.owner_disagreements, 1);
+	end(&f);
+}
+
 /* In the switch code both threads' TIDs are seen; a third one is counted, and proves nothing. */
 static void test_hint_inside(void **state)
 {
@@ -594,6 +672,24 @@ static void test_trigger_proves_unseen(void **state)
 	assert_int_equal(done(&f).samples, 1);
 	assert_int_equal(done(&f).unseen, 4);
 	assert_int_equal(done(&f).open, 0);
+	end(&f);
+}
+
+/* The same where the switch lies behind its sample: one was seen, two are counted. */
+static void test_trigger_proves_unseen_inside(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_INSIDE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	out(&f, 200, 10, 20);
+	count(&f, FAULTS, 6);
+	sample(&f, 201, 20, 2);
+	in(&f, 202, 20, 10);
+	stop(&f, 300, 20, 0);
+	assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), FAULTS), 6);
+	assert_int_equal(done(&f).unseen, 1);
 	end(&f);
 }
 
@@ -1082,19 +1178,24 @@ int main(void)
 		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_start_unknown),
 		cmocka_unit_test(test_exiting_thread),
+		cmocka_unit_test(test_dead_is_named),
 		cmocka_unit_test(test_exit_blocks_and_returns),
 		cmocka_unit_test(test_out_of_another),
 		cmocka_unit_test(test_in_without_out),
 		cmocka_unit_test(test_in_without_out_before),
 		cmocka_unit_test(test_in_with_another_prev),
 		cmocka_unit_test(test_out_and_in_disagree),
+		cmocka_unit_test(test_contradiction_is_over),
+		cmocka_unit_test(test_in_of_another_than_announced),
 		cmocka_unit_test(test_in_of_the_owner),
 		cmocka_unit_test(test_in_after_unseen_exit),
 		cmocka_unit_test(test_own_switch_missing),
 		cmocka_unit_test(test_own_switch_missing_at_stop),
 		cmocka_unit_test(test_hint_denies),
+		cmocka_unit_test(test_hint_of_the_left_denies),
 		cmocka_unit_test(test_hint_inside),
 		cmocka_unit_test(test_trigger_proves_unseen),
+		cmocka_unit_test(test_trigger_proves_unseen_inside),
 		cmocka_unit_test(test_idled),
 		cmocka_unit_test(test_idled_thread_first),
 		cmocka_unit_test(test_mixed_clock),

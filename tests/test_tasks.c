@@ -158,7 +158,7 @@ static void test_late_fork(void **state)
 {
 	const struct csw_scope tree = { .tree = 100 };
 	struct fixture f;
-	uint32_t seen, scanned;
+	uint32_t seen, scanned, other;
 
 	(void)state;
 	begin(&f, &tree);
@@ -180,7 +180,14 @@ static void test_late_fork(void **state)
 	assert_true(in_scope(&f, scanned));
 	/* The same TID in another process is another thread, late or not. */
 	forked(&f, 74, 301, 300, 100, 100);
-	assert_int_not_equal(find(&f, 92, 301, 300), scanned);
+	other = find(&f, 92, 301, 300);
+	assert_int_not_equal(other, scanned);
+	assert_int_equal(row(&f, other)->birth_ns, 74);
+	assert_int_equal(row(&f, scanned)->birth_ns, 75);
+	/* At the same time as the first switch-in is not later. */
+	seen = find(&f, 95, 400, 400);
+	forked(&f, 95, 400, 400, 100, 100);
+	assert_int_equal(find(&f, 96, 400, 400), seen);
 	end(&f);
 }
 

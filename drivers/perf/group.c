@@ -212,11 +212,12 @@ int csw_perf_group_open(struct csw_perf_group *g, unsigned cpu, const struct csw
 	g->cpu = cpu;
 	g->leader = g->sideband = -1;
 	ret = open_all(g, plan, features, ring_bytes, &failed);
-	if (ret == -EINVAL && !features->no_format_lost && g->sideband < 0) {
+	if (ret == -EINVAL && !features->settled && g->sideband < 0) {
 		/* The first event of all: nothing else of it is newer than Linux 4.3. */
 		features->no_format_lost = true;
 		ret = open_all(g, plan, features, ring_bytes, &failed);
 	}
+	features->settled |= g->sideband >= 0;
 	if (ret >= 0)
 		return 0;
 	nr = g->nr_members;

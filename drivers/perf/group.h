@@ -26,6 +26,7 @@ struct csw_perf_group {
 /* What this kernel can do, found by trying; the same for all CPUs. */
 struct csw_perf_features {
 	bool no_format_lost; /* PERF_FORMAT_LOST, Linux 6.0 */
+	bool settled;        /* an event has opened: how its records are laid out must stay */
 };
 
 uint64_t csw_perf_read_format(const struct csw_perf_features *features);

@@ -1,0 +1,982 @@
+/*
+ * drivers/perf, group and perf, on a kernel made of counters: every call can fail, nothing may stay
+ * open, and what the driver makes of its rings is START, records, STOP.
+ *
+ * The made-up machine has three CPUs. A descriptor is a real one (an eventfd), since the driver
+ * waits for it by epoll.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "drivers/perf/group.h"
+#include "drivers/perf/sys.h"
+#include "tree.h"
+
+#define NR_CPUS 3
+#define NR_COUNTERS 2
+#define PER_CPU (2 + NR_COUNTERS) /* side-band, leader, counters: in this order */
+#define FDS_MAX 1024
+#define ENABLED_NS 1000
+#define DISABLED_NS 5000
+
+enum call { EVENT_OPEN, IOCTL, MAP, READ, NR_CALLS };
+
+struct event {
+	bool open;
+	int cpu, group_fd, output;
+	struct perf_event_attr attr;
+	struct perf_event_mmap_page *page;
+	size_t mapped;
+	unsigned enabled, disabled;
+};
+
+static struct {
+	struct event events[FDS_MAX];
+	unsigned calls[NR_CALLS];
+	unsigned opens, closes, maps, unmaps;
+	/* The n-th call (and all after it, when `on`) fails; READ with error 0 reads nothing. */
+	enum call fail_call;
+	int fail_error;
+	unsigned fail_at;
+	bool failing, on;
+	size_t lock_limit; /* bytes of one mapping that may be locked, 0: any */
+	bool no_format_lost;
+	int offline_cpu;
+	uint64_t now;
+	unsigned sidebands_enabled;
+} kernel;
+
+/* 1 when this call is to fail. */
+static bool fails(enum call call)
+{
+	unsigned n = kernel.calls[call]++;
+
+	return kernel.failing && kernel.fail_call == call &&
+	       (n == kernel.fail_at || (kernel.on && n > kernel.fail_at));
+}
+
+static struct event *event_of(int fd)
+{
+	assert_in_range(fd, 0, FDS_MAX - 1);
+	assert_true(kernel.events[fd].open);
+	return &kernel.events[fd];
+}
+
+static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+		     unsigned long flags)
+{
+	int fd;
+
+	(void)flags;
+	assert_int_equal(pid, -1);
+	if (fails(EVENT_OPEN))
+		return kernel.fail_error;
+	if (cpu == kernel.offline_cpu)
+		return -ENODEV;
+	if (kernel.no_format_lost && (attr->read_format & PERF_FORMAT_LOST))
+		return -EINVAL;
+	if (group_fd >= 0)
+		assert_int_equal(event_of(group_fd)->cpu, cpu);
+	fd = eventfd(0, EFD_CLOEXEC);
+	assert_in_range(fd, 0, FDS_MAX - 1);
+	kernel.events[fd] = (struct event){
+		.open = true, .cpu = cpu, .group_fd = group_fd, .output = -1, .attr = *attr
+	};
+	kernel.opens++;
+	return fd;
+}
+
+static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	struct event *event = event_of(fd);
+
+	if (fails(IOCTL))
+		return kernel.fail_error;
+	switch (request) {
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		event->output = (int)arg;
+		/* An output must have a ring. */
+		assert_true(event->output < 0 || event_of(event->output)->page);
+		break;
+	case PERF_EVENT_IOC_ENABLE:
+		event->enabled++;
+		kernel.sidebands_enabled += event->attr.context_switch;
+		/* Nobody may switch unseen while a counter runs. */
+		if (!event->attr.context_switch)
+			assert_int_equal(kernel.sidebands_enabled,
+					 (kernel.opens - kernel.closes) / PER_CPU);
+		break;
+	case PERF_EVENT_IOC_DISABLE:
+		event->disabled++;
+		break;
+	default:
+		fail_msg("ioctl %lx", request);
+	}
+	return 0;
+}
+
+static int fake_map(void **out, size_t bytes, int fd)
+{
+	struct event *event = event_of(fd);
+
+	if (fails(MAP))
+		return kernel.fail_error;
+	if (kernel.lock_limit && bytes > kernel.lock_limit)
+		return -EPERM;
+	assert_null(event->page);
+	event->page = aligned_alloc(8, bytes);
+	assert_non_null(event->page);
+	memset(event->page, 0, bytes);
+	event->mapped = bytes;
+	kernel.maps++;
+	*out = event->page;
+	return 0;
+}
+
+static void fake_unmap(void *at, size_t bytes)
+{
+	for (int fd = 0; fd < FDS_MAX; fd++) {
+		struct event *event = &kernel.events[fd];
+
+		if (!event->open || event->page != at)
+			continue;
+		assert_int_equal(bytes, event->mapped);
+		free(at);
+		event->page = NULL;
+		kernel.unmaps++;
+		return;
+	}
+	fail_msg("unmap of what is not mapped");
+}
+
+static ssize_t fake_read(int fd, void *buf, size_t bytes)
+{
+	const struct event *event = event_of(fd);
+	const bool lost = event->attr.read_format & PERF_FORMAT_LOST;
+	uint64_t words[64], nr = 0;
+
+	if (fails(READ))
+		return kernel.fail_error;
+	if (event->attr.read_format & PERF_FORMAT_GROUP) {
+		words[nr++] = 1 + NR_COUNTERS;
+		words[nr++] = 4000; /* enabled, running */
+		words[nr++] = 3000;
+		for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
+			words[nr++] = 100 * (uint64_t)(event->cpu + 1) + i;
+			if (lost)
+				words[nr++] = i ? 77 : 2;
+		}
+	} else {
+		words[nr++] = 0;
+		words[nr++] = 4000;
+		words[nr++] = 4000;
+		if (lost)
+			words[nr++] = 3;
+	}
+	assert_true(nr * sizeof(*words) <= bytes);
+	memcpy(buf, words, nr * sizeof(*words));
+	return (ssize_t)(nr * sizeof(*words));
+}
+
+static void fake_close(int fd)
+{
+	struct event *event = event_of(fd);
+
+	/* A leader goes last, or its members would be events of their own for a moment. */
+	for (int i = 0; i < FDS_MAX; i++)
+		assert_false(kernel.events[i].open && kernel.events[i].group_fd == fd && i != fd);
+	assert_null(event->page);
+	event->open = false;
+	kernel.closes++;
+	assert_int_equal(close(fd), 0);
+}
+
+static uint64_t fake_now(void)
+{
+	return kernel.now;
+}
+
+static void reset(void)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.offline_cpu = -1;
+	kernel.now = ENABLED_NS;
+}
+
+static int setup(void **state)
+{
+	int ret = tree_setup(state);
+
+	tree_file("/sys/devices/system/cpu/online", "0-2\n");
+	csw_perf_sys = (struct csw_perf_sys){ .event_open = fake_open,
+					      .ioctl = fake_ioctl,
+					      .map = fake_map,
+					      .unmap = fake_unmap,
+					      .read = fake_read,
+					      .close = fake_close,
+					      .now_ns = fake_now };
+	reset();
+	return ret;
+}
+
+static const struct csw_plan the_plan = {
+	.trigger = { .event = { .name = "the-trigger",
+				.became = "context-switches",
+				.type = PERF_TYPE_SOFTWARE,
+				.config = PERF_COUNT_SW_CONTEXT_SWITCHES },
+		     .sav = 1,
+		     .per_switch = 1 },
+	.counters = { { .name = "counter-one",
+			.became = "one",
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_PAGE_FAULTS },
+		      { .name = "counter-two",
+			.became = "two",
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_TASK_CLOCK } },
+	.nr_counters = NR_COUNTERS,
+	.ring_bytes = 1 << 16,
+};
+
+static const struct csw_driver_ops *const ops = &csw_perf_driver;
+
+static unsigned threads_found;
+
+static void count_threads(void *ctx, const struct csw_record *rec)
+{
+	(void)ctx;
+	assert_int_equal(rec->type, CSW_RECORD_TASK);
+	/* Before any counter runs. */
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		assert_false(kernel.events[fd].open && !kernel.events[fd].attr.context_switch &&
+			     kernel.events[fd].enabled);
+	threads_found++;
+}
+
+static const struct csw_sink sink = { .put = count_threads };
+
+/* ---- a whole run, each of whose calls can fail ---- */
+
+static int read_rings(struct csw_driver *drv)
+{
+	struct csw_record rec;
+
+	ops->snapshot(drv);
+	for (unsigned ring = 0; ring < ops->nr_rings(drv); ring++) {
+		int ret;
+
+		do
+			ret = ops->next(drv, ring, &rec);
+		while (ret > 0);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* The first descriptor that is free: the same before and after when none has leaked. */
+static int free_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
+/* What the steps of the run came to; *opened: open() went well. */
+static int run(const struct csw_plan *plan, struct csw_error *err, bool *opened)
+{
+	struct csw_driver *drv = (void *)-1;
+	cpu_set_t before, after;
+	int ret, fd = free_fd();
+
+	CPU_ZERO(&before);
+	CPU_ZERO(&after);
+	sched_getaffinity(0, sizeof(before), &before);
+	err->text[0] = '\0';
+	err->code = 0;
+	ret = ops->open(&drv, plan, err);
+	*opened = ret == 0;
+	if (ret < 0)
+		assert_null(drv);
+	if (ret == 0)
+		ret = ops->start(drv, &sink, err);
+	if (ret == 0)
+		ret = read_rings(drv);
+	kernel.now = DISABLED_NS;
+	if (ret == 0)
+		ret = ops->stop(drv, err);
+	if (ret == 0)
+		ret = read_rings(drv);
+	ops->close(drv);
+	assert_int_equal(kernel.opens, kernel.closes);
+	assert_int_equal(kernel.maps, kernel.unmaps);
+	assert_int_equal(free_fd(), fd);
+	sched_getaffinity(0, sizeof(after), &after);
+	assert_true(CPU_EQUAL(&before, &after));
+	assert_int_equal(err->code, ret);
+	if (ret < 0)
+		assert_true(err->text[0] && !strchr(err->text, '\n'));
+	return ret;
+}
+
+static int run_failing(enum call call, unsigned n, int error, bool on, struct csw_error *err,
+		       bool *opened)
+{
+	reset();
+	kernel.failing = true;
+	kernel.fail_call = call;
+	kernel.fail_at = n;
+	kernel.fail_error = error;
+	kernel.on = on;
+	return run(&the_plan, err, opened);
+}
+
+static void test_clean_run(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	threads_found = 0;
+	assert_int_equal(run(&the_plan, &err, &opened), 0);
+	assert_int_equal(kernel.opens, NR_CPUS * PER_CPU);
+	assert_int_equal(kernel.maps, NR_CPUS);
+	assert_int_equal(kernel.calls[READ], 2 * NR_CPUS);
+	assert_true(threads_found > 0);
+	ops->close(NULL);
+}
+
+static void test_attributes(void **state)
+{
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+	assert_int_equal(ops->nr_cpus(drv), NR_CPUS);
+	assert_int_equal(ops->nr_rings(drv), NR_CPUS);
+	for (int fd = 0; fd < FDS_MAX; fd++) {
+		const struct event *e = &kernel.events[fd];
+
+		if (!e->open)
+			continue;
+		assert_int_equal(e->attr.size, sizeof(e->attr));
+		/* One clock for all events of a ring, or records cannot be ordered. */
+		assert_true(e->attr.use_clockid && e->attr.clockid == CLOCK_MONOTONIC);
+		assert_true(e->attr.sample_id_all);
+		if (e->attr.context_switch) {
+			assert_true(e->attr.disabled && e->attr.task && e->attr.comm);
+			assert_true(e->attr.comm_exec);
+			assert_int_equal(e->group_fd, -1);
+			assert_non_null(event_of(e->output)->page);
+			assert_int_equal(event_of(e->output)->cpu, e->cpu);
+			assert_int_equal(e->attr.config, PERF_COUNT_SW_DUMMY);
+			assert_int_equal(e->attr.sample_period, 0);
+		} else if (e->group_fd < 0) {
+			assert_true(e->attr.disabled);
+			assert_int_equal(e->attr.sample_period, 1);
+			assert_int_equal(e->attr.config, PERF_COUNT_SW_CONTEXT_SWITCHES);
+			assert_true(e->attr.sample_type & PERF_SAMPLE_READ);
+			assert_true(e->attr.read_format & PERF_FORMAT_GROUP);
+		} else {
+			/* A member that is disabled itself would not start with its leader. */
+			assert_false(e->attr.disabled);
+			assert_int_equal(e->attr.sample_period, 0);
+		}
+	}
+	ops->close(drv);
+	assert_int_equal(kernel.opens, kernel.closes);
+}
+
+static const int errors[] = {
+	-EACCES, -EPERM, -ENOENT, -EINVAL, -EMFILE, -ENOSPC, -ENOMEM, -ENODEV
+};
+#define NR_ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+static void check_open_message(unsigned n, int error, const struct csw_error *err)
+{
+	static const char *const names[PER_CPU] = { "the-trigger", "the-trigger", "counter-one",
+						    "counter-two" };
+	char cpu[16];
+
+	snprintf(cpu, sizeof(cpu), "CPU %u", n / PER_CPU);
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+		assert_non_null(strstr(err->text, "perf_event_paranoid"));
+		assert_non_null(strstr(err->text, "CAP_PERFMON"));
+		break;
+	case -EMFILE:
+		assert_non_null(strstr(err->text, "ulimit -n"));
+		break;
+	default:
+		assert_non_null(strstr(err->text, names[n % PER_CPU]));
+		if (error != -EINVAL)
+			assert_non_null(strstr(err->text, cpu));
+	}
+}
+
+static void test_event_open_fails(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (size_t e = 0; e < NR_ERRORS; e++) {
+		for (unsigned n = 0; n < NR_CPUS * PER_CPU; n++) {
+			int ret = run_failing(EVENT_OPEN, n, errors[e], false, &err, &opened);
+
+			if (errors[e] == -ENODEV || (errors[e] == -EINVAL && n == 0)) {
+				/* A CPU that went offline; a kernel without PERF_FORMAT_LOST. */
+				assert_int_equal(ret, 0);
+				assert_int_equal(kernel.maps, NR_CPUS - (errors[e] == -ENODEV));
+				continue;
+			}
+			assert_false(opened);
+			assert_int_equal(ret, errors[e] == -ENOENT ? -EOPNOTSUPP : errors[e]);
+			check_open_message(n, errors[e], &err);
+		}
+	}
+}
+
+/* The limit stays reached: no second try may get by. */
+static void test_event_open_fails_for_good(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (size_t e = 0; e < NR_ERRORS; e++) {
+		for (unsigned n = 0; n < NR_CPUS * PER_CPU; n++) {
+			int ret = run_failing(EVENT_OPEN, n, errors[e], true, &err, &opened);
+
+			if (errors[e] == -ENODEV && n >= PER_CPU) {
+				assert_int_equal(ret, 0);
+				assert_int_equal(kernel.maps, n / PER_CPU);
+				continue;
+			}
+			assert_false(opened);
+			assert_int_equal(ret, errors[e] == -ENOENT ? -EOPNOTSUPP : errors[e]);
+			if (errors[e] != -ENODEV)
+				check_open_message(n, errors[e], &err);
+		}
+	}
+}
+
+static void test_hardware_messages(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.counters[1].flags = CSW_EVENT_HARDWARE;
+	kernel.failing = true;
+	kernel.fail_at = 3;
+	kernel.fail_error = -ENOENT;
+	assert_int_equal(run(&plan, &err, &opened), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "counter-two"));
+
+	/* A group that does not fit: how many would. */
+	reset();
+	kernel.failing = true;
+	kernel.fail_at = 3;
+	kernel.fail_error = -EINVAL;
+	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+	assert_non_null(strstr(err.text, "counter-two does not fit"));
+	assert_non_null(strstr(err.text, "room for 1 "));
+}
+
+static void test_map_fails(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (size_t e = 0; e < NR_ERRORS; e++) {
+		for (unsigned n = 0; n < NR_CPUS; n++) {
+			bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
+			int ret = run_failing(MAP, n, errors[e], false, &err, &opened);
+
+			assert_int_equal(ret, halved ? 0 : errors[e]);
+			assert_int_equal(opened, halved);
+			assert_int_equal(kernel.maps, halved ? n + NR_CPUS : n);
+			ret = run_failing(MAP, n, errors[e], true, &err, &opened);
+			assert_int_equal(ret, errors[e]);
+			assert_false(opened);
+			if (halved)
+				assert_non_null(strstr(err.text, "perf_event_mlock_kb"));
+		}
+	}
+}
+
+/* All rings are of one size: the largest that may be locked. */
+static void test_rings_are_halved(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	for (size_t ring = the_plan.ring_bytes; ring >= page; ring /= 2) {
+		reset();
+		kernel.lock_limit = page + ring;
+		assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+		for (int fd = 0; fd < FDS_MAX; fd++) {
+			if (kernel.events[fd].open && kernel.events[fd].page)
+				assert_int_equal(kernel.events[fd].mapped, page + ring);
+		}
+		ops->close(drv);
+		assert_int_equal(kernel.maps, kernel.unmaps);
+	}
+	reset();
+	kernel.lock_limit = page;
+	assert_int_equal(ops->open(&drv, &the_plan, &err), -EPERM);
+	assert_null(drv);
+	assert_non_null(strstr(err.text, "perf_event_mlock_kb"));
+	assert_non_null(strstr(err.text, "CAP_IPC_LOCK"));
+	assert_int_equal(kernel.opens, kernel.closes);
+	assert_int_equal(kernel.maps, 0);
+}
+
+/* SET_OUTPUT, ENABLE of the side-bands, of the leaders, DISABLE of the leaders, of the side-bands.
+ */
+static void test_ioctl_fails(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (size_t e = 0; e < NR_ERRORS; e++) {
+		const bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
+
+		for (unsigned n = 0; n < 6 * NR_CPUS; n++) {
+			int ret = run_failing(IOCTL, n, errors[e], false, &err, &opened);
+			bool in_open = n < NR_CPUS && !halved;
+			bool later = n >= NR_CPUS && n < 4 * NR_CPUS;
+
+			assert_int_equal(ret, in_open || later ? errors[e] : 0);
+			assert_int_equal(opened, !in_open);
+			if (later) {
+				char cpu[16];
+
+				snprintf(cpu, sizeof(cpu), "CPU %u", n % NR_CPUS);
+				assert_non_null(strstr(err.text, cpu));
+			}
+			run_failing(IOCTL, n, errors[e], true, &err, &opened);
+		}
+	}
+}
+
+static void test_read_fails(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (size_t e = 0; e < NR_ERRORS; e++) {
+		for (unsigned n = 0; n < 2 * NR_CPUS; n++) {
+			int ret = run_failing(READ, n, errors[e], false, &err, &opened);
+
+			/* The side-band's only says how much was lost. */
+			assert_int_equal(ret, n < NR_CPUS ? errors[e] : 0);
+			run_failing(READ, n, errors[e], true, &err, &opened);
+		}
+	}
+}
+
+/* A group that was pushed off its PMU reads as nothing: that is no 0. */
+static void test_zero_byte_read(void **state)
+{
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	for (unsigned n = 0; n < NR_CPUS; n++) {
+		assert_int_equal(run_failing(READ, n, 0, false, &err, &opened), -EIO);
+		assert_non_null(strstr(err.text, "counters of CPU"));
+		/* Short, and no multiple of anything. */
+		assert_int_equal(run_failing(READ, n, 20, false, &err, &opened), -EIO);
+	}
+}
+
+static void test_offline_cpu(void **state)
+{
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	for (int cpu = 0; cpu < NR_CPUS; cpu++) {
+		reset();
+		kernel.offline_cpu = cpu;
+		assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+		assert_int_equal(ops->nr_rings(drv), NR_CPUS - 1);
+		assert_int_equal(ops->nr_cpus(drv), cpu == NR_CPUS - 1 ? NR_CPUS - 1 : NR_CPUS);
+		ops->close(drv);
+		assert_int_equal(kernel.opens, kernel.closes);
+	}
+}
+
+static void test_driver_options(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.driver_opts = "cpus=8";
+	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+	assert_int_equal(kernel.calls[EVENT_OPEN], 0);
+}
+
+/* ---- what the driver makes of its rings ---- */
+
+static struct event *leader_of(int cpu)
+{
+	for (int fd = 0; fd < FDS_MAX; fd++) {
+		if (kernel.events[fd].open && kernel.events[fd].page &&
+		    kernel.events[fd].cpu == cpu)
+			return &kernel.events[fd];
+	}
+	fail_msg("no ring of CPU %d", cpu);
+	return NULL;
+}
+
+static void append(int cpu, const void *bytes, size_t nr)
+{
+	struct event *e = leader_of(cpu);
+	unsigned char *data = (unsigned char *)e->page + sysconf(_SC_PAGESIZE);
+
+	memcpy(data + e->page->data_head, bytes, nr);
+	e->page->data_head += nr;
+}
+
+/* A header, some words, and the sample_id. */
+static void append_side(int cpu, uint32_t type, uint16_t misc, uint64_t time_ns,
+			const uint64_t *words, uint16_t nr)
+{
+	struct perf_event_header header = { .type = type,
+					    .misc = misc,
+					    .size = (uint16_t)(8 + 8 * nr + 24) };
+	const uint64_t id[3] = { 11ull << 32 | 10, time_ns, (uint64_t)cpu };
+
+	append(cpu, &header, sizeof(header));
+	append(cpu, words, 8u * nr);
+	append(cpu, id, sizeof(id));
+}
+
+static void append_switch(int cpu, uint64_t time_ns)
+{
+	const uint64_t next = 21ull << 32 | 20;
+
+	append_side(cpu, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, time_ns, &next,
+		    1);
+}
+
+static void append_comm(int cpu, uint64_t time_ns)
+{
+	const uint64_t words[2] = { 11ull << 32 | 10, 0x656d616e /* "name" */ };
+
+	append_side(cpu, PERF_RECORD_COMM, 0, time_ns, words, 2);
+}
+
+static void append_lost(int cpu, uint64_t time_ns)
+{
+	const uint64_t words[2] = { 1, 5 };
+
+	append_side(cpu, PERF_RECORD_LOST, 0, time_ns, words, 2);
+}
+
+static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+{
+	const bool lost = leader_of(cpu)->attr.read_format & PERF_FORMAT_LOST;
+	uint64_t words[16], nr = 0;
+	struct perf_event_header header = { .type = PERF_RECORD_SAMPLE };
+
+	words[nr++] = 11ull << 32 | 10;
+	words[nr++] = time_ns;
+	words[nr++] = (uint64_t)cpu;
+	words[nr++] = 1 + NR_COUNTERS;
+	words[nr++] = 4000;
+	words[nr++] = 3000;
+	for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
+		words[nr++] = i ? i : trigger;
+		if (lost)
+			words[nr++] = 0;
+	}
+	header.size = (uint16_t)(sizeof(header) + 8 * nr);
+	append(cpu, &header, sizeof(header));
+	append(cpu, words, 8 * nr);
+}
+
+static struct csw_record expect(struct csw_driver *drv, unsigned ring, uint32_t type,
+				uint64_t time_ns)
+{
+	struct csw_record rec;
+
+	memset(&rec, 0xaa, sizeof(rec));
+	assert_int_equal(ops->next(drv, ring, &rec), 1);
+	assert_int_equal(rec.type, type);
+	assert_int_equal(rec.time_ns, time_ns);
+	assert_int_equal(rec.cpu, ring);
+	return rec;
+}
+
+static void expect_end(struct csw_driver *drv, unsigned ring)
+{
+	struct csw_record rec;
+
+	assert_int_equal(ops->next(drv, ring, &rec), 0);
+	assert_int_equal(ops->next(drv, ring, &rec), 0);
+}
+
+/* The thread that runs here while this one visits the CPU: this one, where it may. */
+static void check_visitor(const struct csw_record *rec)
+{
+	cpu_set_t allowed;
+	bool may = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 &&
+		   CPU_ISSET(rec->cpu, &allowed);
+
+	assert_int_equal(rec->pid, may ? getpid() : -1);
+	assert_int_equal(rec->tid, may ? (int)syscall(SYS_gettid) : -1);
+}
+
+static void check_start(struct csw_driver *drv, unsigned ring, uint64_t time_ns)
+{
+	struct csw_record rec = expect(drv, ring, CSW_RECORD_START, time_ns);
+
+	check_visitor(&rec);
+	/* Counters that were opened disabled begin at 0. */
+	assert_int_equal(rec.nr_values, 1 + NR_COUNTERS);
+	for (unsigned i = 0; i <= NR_COUNTERS; i++)
+		assert_int_equal(rec.values[i], 0);
+	assert_int_equal(rec.enabled_ns, 0);
+	assert_int_equal(rec.running_ns, 0);
+}
+
+static void check_stop(struct csw_driver *drv, unsigned ring, uint64_t lost, uint64_t lost_other)
+{
+	struct csw_record rec = expect(drv, ring, CSW_RECORD_STOP, DISABLED_NS);
+
+	check_visitor(&rec);
+	assert_int_equal(rec.nr_values, 1 + NR_COUNTERS);
+	assert_int_equal(rec.enabled_ns, 4000);
+	assert_int_equal(rec.running_ns, 3000);
+	for (unsigned i = 0; i <= NR_COUNTERS; i++)
+		assert_int_equal(rec.values[i], 100 * (ring + 1) + i);
+	assert_true(rec.lost == lost);
+	assert_true(rec.lost_other == lost_other);
+	expect_end(drv, ring);
+}
+
+static struct csw_driver *started(void)
+{
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+	kernel.now = ENABLED_NS;
+	assert_int_equal(ops->start(drv, &sink, &err), 0);
+	return drv;
+}
+
+static void stop(struct csw_driver *drv)
+{
+	struct csw_error err;
+
+	kernel.now = DISABLED_NS;
+	assert_int_equal(ops->stop(drv, &err), 0);
+	for (int fd = 0; fd < FDS_MAX; fd++) {
+		if (kernel.events[fd].open && kernel.events[fd].group_fd < 0)
+			assert_int_equal(kernel.events[fd].disabled, 1);
+	}
+	assert_true(ops->snapshot(drv) == UINT64_MAX);
+}
+
+static void close_driver(struct csw_driver *drv)
+{
+	ops->close(drv);
+	assert_int_equal(kernel.opens, kernel.closes);
+	assert_int_equal(kernel.maps, kernel.unmaps);
+}
+
+static void test_stream(void **state)
+{
+	struct csw_driver *drv = started();
+	struct csw_record rec;
+
+	(void)state;
+	/* The side-band ran before: names count, switches do not. */
+	append_switch(0, 500);
+	append_comm(0, 600);
+	append_lost(0, 700);
+	append_switch(0, ENABLED_NS);
+	append_switch(0, ENABLED_NS + 1);
+	append_sample(0, ENABLED_NS + 2, 1);
+	kernel.now = 2000;
+	assert_int_equal(ops->snapshot(drv), 2000);
+	rec = expect(drv, 0, CSW_RECORD_COMM, 600);
+	assert_string_equal(rec.comm, "name");
+	check_start(drv, 0, ENABLED_NS);
+	rec = expect(drv, 0, CSW_RECORD_SWITCH_OUT, ENABLED_NS + 1);
+	assert_int_equal(rec.pid, 10);
+	assert_int_equal(rec.tid, 11);
+	assert_int_equal(rec.other_tid, 21);
+	rec = expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 2);
+	assert_int_equal(rec.nr_values, 1 + NR_COUNTERS);
+	assert_int_equal(rec.values[0], 1);
+	assert_int_equal(rec.values[2], 2);
+	expect_end(drv, 0);
+
+	/* A sample from before the enabling call has returned proves that counting had begun. */
+	append_switch(1, ENABLED_NS - 20);
+	append_sample(1, ENABLED_NS - 10, 1);
+	append_switch(1, ENABLED_NS - 9);
+	ops->snapshot(drv);
+	check_start(drv, 1, ENABLED_NS - 10);
+	expect(drv, 1, CSW_RECORD_SAMPLE, ENABLED_NS - 10);
+	expect(drv, 1, CSW_RECORD_SWITCH_OUT, ENABLED_NS - 9);
+	expect_end(drv, 1);
+	expect_end(drv, 2);
+
+	/* At the end: what came up to the disable, names, and STOP as the very last. */
+	append_switch(0, DISABLED_NS);
+	append_switch(0, DISABLED_NS + 1);
+	append_lost(0, DISABLED_NS + 2);
+	append_comm(0, DISABLED_NS + 3);
+	stop(drv);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS);
+	expect(drv, 0, CSW_RECORD_COMM, DISABLED_NS + 3);
+	check_stop(drv, 0, 2, 3);
+	check_stop(drv, 1, 2, 3);
+	/* A CPU on which nothing happened has both ends all the same. */
+	check_start(drv, 2, ENABLED_NS);
+	check_stop(drv, 2, 2, 3);
+	close_driver(drv);
+}
+
+/* A gap right after enabling: it opens the stream, too. */
+static void test_stream_begins_with_loss(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	append_lost(0, ENABLED_NS + 5);
+	ops->snapshot(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_LOST, ENABLED_NS + 5);
+	stop(drv);
+	check_stop(drv, 0, 2, 3);
+	close_driver(drv);
+}
+
+static void test_malformed_ring(void **state)
+{
+	struct csw_driver *drv = started();
+	const uint64_t zeros[4] = { 0 };
+	struct perf_event_header cut = { .type = PERF_RECORD_SAMPLE, .size = 16 };
+	struct csw_record rec;
+
+	(void)state;
+	append(0, zeros, sizeof(zeros));
+	append(1, &cut, sizeof(cut));
+	append(1, zeros, 8);
+	ops->snapshot(drv);
+	assert_int_equal(ops->next(drv, 0, &rec), -EINVAL);
+	assert_int_equal(ops->next(drv, 1, &rec), -EINVAL);
+	close_driver(drv);
+}
+
+/* A kernel older than 6.0: no counts of what was lost, all else as ever. */
+static void test_no_format_lost(void **state)
+{
+	struct csw_driver *drv;
+
+	(void)state;
+	kernel.no_format_lost = true;
+	drv = started();
+	/* One try in vain, not one per CPU. */
+	assert_int_equal(kernel.calls[EVENT_OPEN], NR_CPUS * PER_CPU + 1);
+	append_sample(0, ENABLED_NS + 1, 7);
+	ops->snapshot(drv);
+	check_start(drv, 0, ENABLED_NS);
+	assert_int_equal(expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 1).values[0], 7);
+	stop(drv);
+	check_stop(drv, 0, CSW_LOST_UNKNOWN, CSW_LOST_UNKNOWN);
+	close_driver(drv);
+}
+
+/* Where the side-band cannot be read, its losses are not known: not 0. */
+static void test_sideband_unreadable(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	kernel.failing = true;
+	kernel.fail_call = READ;
+	kernel.fail_at = NR_CPUS;
+	kernel.fail_error = -EIO;
+	stop(drv);
+	check_start(drv, 0, ENABLED_NS);
+	check_stop(drv, 0, 2, CSW_LOST_UNKNOWN);
+	check_start(drv, 1, ENABLED_NS);
+	check_stop(drv, 1, 2, 3);
+	close_driver(drv);
+}
+
+static void test_probe(void **state)
+{
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(ops->probe(&err), 0);
+	assert_int_equal(kernel.opens, 2);
+	assert_int_equal(kernel.closes, 2);
+	for (unsigned n = 0; n < 2; n++) {
+		reset();
+		kernel.failing = true;
+		kernel.fail_at = n;
+		kernel.fail_error = -EACCES;
+		assert_int_equal(ops->probe(&err), -EACCES);
+		assert_non_null(strstr(err.text, "CAP_PERFMON"));
+		assert_int_equal(kernel.opens, kernel.closes);
+	}
+}
+
+int main(void)
+{
+#define ON_FAKE(test) cmocka_unit_test_setup_teardown(test, setup, tree_teardown)
+	const struct CMUnitTest tests[] = {
+		ON_FAKE(test_clean_run),
+		ON_FAKE(test_attributes),
+		ON_FAKE(test_event_open_fails),
+		ON_FAKE(test_event_open_fails_for_good),
+		ON_FAKE(test_hardware_messages),
+		ON_FAKE(test_map_fails),
+		ON_FAKE(test_rings_are_halved),
+		ON_FAKE(test_ioctl_fails),
+		ON_FAKE(test_read_fails),
+		ON_FAKE(test_zero_byte_read),
+		ON_FAKE(test_offline_cpu),
+		ON_FAKE(test_driver_options),
+		ON_FAKE(test_stream),
+		ON_FAKE(test_stream_begins_with_loss),
+		ON_FAKE(test_malformed_ring),
+		ON_FAKE(test_no_format_lost),
+		ON_FAKE(test_sideband_unreadable),
+		ON_FAKE(test_probe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
