@@ -577,8 +577,7 @@ void csw_slicer_reset(struct csw_slicer *s)
 		struct csw_slicer_cpu *cpu = &s->cpus[i];
 
 		memcpy(cpu->first, cpu->readings, sizeof(cpu->first));
-		cpu->start_ns = cpu->state.last_ns > cpu->state.since_ns ? cpu->state.last_ns
-									 : cpu->state.since_ns;
+		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;
 		cpu->done = (struct csw_completeness){ .all = 0 };

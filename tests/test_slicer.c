@@ -1217,9 +1217,33 @@ static void test_two_cpus(void **state)
 	end(&f);
 }
 
+/* A tick's reading may be dated before the last record: what is not charged then belongs to the next interval. */
+static void test_reset_before_the_last_record(void **state)
+{
+	struct csw_slicer_cpu *cpu;
+	uint64_t rows_ns = 0;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	switch_before(&f, 200, 10, 20);
+	put(&f, CSW_RECORD_READ, 150, -1, -1, 0);
+	csw_slicer_reset(&f.slicer);
+	cpu = &f.slicer.cpus[0];
+	assert_int_equal(cpu->start_ns, 200);
+	stop(&f, 300, 20, 0);
+	for (uint32_t i = 0; i < f.agg.nr; i++)
+		rows_ns += csw_aggregation_row(&f.agg, i)->oncpu_ns;
+	assert_int_equal(rows_ns, cpu->stop_ns - cpu->start_ns);
+	assert_int_equal(thread(&f, 20)->oncpu_ns, 100);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reset_before_the_last_record),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_inside),
 		cmocka_unit_test(test_any),

@@ -283,6 +283,18 @@ static int by_thread(const void *a, const void *b)
 	return x->birth_ns < y->birth_ns ? -1 : x->birth_ns > y->birth_ns;
 }
 
+/* Every ns of an interval is somebody's: up to where each CPU's time is charged. */
+static void check_time(const struct sim_run *run)
+{
+	uint64_t cpus_ns = 0, rows_ns = 0;
+
+	for (unsigned i = 0; i < run->slicer.nr_cpus; i++)
+		cpus_ns += run->slicer.cpus[i].state.since_ns - run->slicer.cpus[i].start_ns;
+	for (uint32_t i = 0; i < run->agg.nr; i++)
+		rows_ns += csw_aggregation_row(&run->agg, i)->oncpu_ns;
+	assert_int_equal(rows_ns, cpus_ns);
+}
+
 /* Takes an interval's rows and forgets them, as csw_reset does. */
 static void end_interval(struct sim_run *run, void *ctx)
 {
@@ -303,6 +315,7 @@ static void end_interval(struct sim_run *run, void *ctx)
 	}
 	if (run->agg.nr > parts->rows_max)
 		parts->rows_max = run->agg.nr;
+	check_time(run);
 	csw_slicer_reset(&run->slicer);
 }
 

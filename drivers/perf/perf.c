@@ -30,7 +30,7 @@
 #define CPUS_MAX 8192 /* CONFIG_NR_CPUS has no larger value anywhere */
 #define RINGS_BYTES (64u << 20)
 #define RING_BYTES_MIN (128u << 10)
-#define RING_BYTES_MAX (4u << 20)
+#define RING_BYTES_MAX (8u << 20)
 #define RING_BYTES_WISH_MAX (1u << 30)
 
 enum stream_state {
