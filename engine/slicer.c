@@ -342,6 +342,18 @@ static int follow_cgroup(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint6
 	return 0;
 }
 
+/* An exec may have given the thread on this CPU the sample's TID. Behind a switch the TID can be
+ * that of the thread that left, such as a leader on its way out, and says nothing of who came. */
+static int follow_exec(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
+		       const struct csw_record *rec)
+{
+	const struct csw_cpu_state *state = &cpu->state;
+
+	if (!s->rules.before && (state->switching || state->switches))
+		return 0;
+	return csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, state->owner);
+}
+
 static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
@@ -349,7 +361,7 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
-	if (csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, cpu->state.owner) < 0)
+	if (follow_exec(s, cpu, rec) < 0)
 		return -ENOMEM;
 	denied = hint_denies(s, cpu, rec->tid);
 	s->owner_disagreements += denied;

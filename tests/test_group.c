@@ -52,6 +52,7 @@ static struct {
 	size_t lock_limit; /* bytes of one mapping that may be locked, 0: any */
 	bool no_format_lost;
 	int offline_cpu;
+	int detached_cpu; /* went offline after the start: its group is taken apart */
 	uint64_t now;
 	unsigned sidebands_enabled;
 } kernel;
@@ -168,10 +169,12 @@ static ssize_t fake_read(int fd, void *buf, size_t bytes)
 	if (fails(READ))
 		return kernel.fail_error;
 	if (event->attr.read_format & PERF_FORMAT_GROUP) {
-		words[nr++] = 1 + NR_COUNTERS;
+		const uint64_t members = event->cpu == kernel.detached_cpu ? 0 : NR_COUNTERS;
+
+		words[nr++] = 1 + members;
 		words[nr++] = 4000; /* enabled, running */
 		words[nr++] = 3000;
-		for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
+		for (uint64_t i = 0; i <= members; i++) {
 			words[nr++] = 100 * (uint64_t)(event->cpu + 1) + i;
 			if (lost)
 				words[nr++] = i ? 77 : 2;
@@ -209,7 +212,7 @@ static uint64_t fake_now(void)
 static void reset(void)
 {
 	memset(&kernel, 0, sizeof(kernel));
-	kernel.offline_cpu = -1;
+	kernel.offline_cpu = kernel.detached_cpu = -1;
 	kernel.now = ENABLED_NS;
 }
 
@@ -330,8 +333,8 @@ static int run(const struct csw_plan *plan, struct csw_error *err, bool *opened)
 	return ret;
 }
 
-static int run_failing(enum call call, unsigned n, int error, bool on, struct csw_error *err,
-		       bool *opened)
+static int run_failing_plan(const struct csw_plan *plan, enum call call, unsigned n, int error,
+			    bool on, struct csw_error *err, bool *opened)
 {
 	reset();
 	kernel.failing = true;
@@ -339,7 +342,13 @@ static int run_failing(enum call call, unsigned n, int error, bool on, struct cs
 	kernel.fail_at = n;
 	kernel.fail_error = error;
 	kernel.on = on;
-	return run(&the_plan, err, opened);
+	return run(plan, err, opened);
+}
+
+static int run_failing(enum call call, unsigned n, int error, bool on, struct csw_error *err,
+		       bool *opened)
+{
+	return run_failing_plan(&the_plan, call, n, error, on, err, opened);
 }
 
 static void test_clean_run(void **state)
@@ -498,8 +507,30 @@ static void test_hardware_messages(void **state)
 	assert_non_null(strstr(err.text, "room for 1 "));
 }
 
+/* The plan without a wish for the rings' size. */
+static struct csw_plan automatic_plan(void)
+{
+	struct csw_plan plan = the_plan;
+
+	plan.ring_bytes = 0;
+	return plan;
+}
+
+/* More memory that may be locked is only advised where that was what lacked. */
+static void check_map_message(int error, unsigned n, const struct csw_error *err)
+{
+	bool locking = error == -EPERM || error == -ENOMEM;
+	char cpu[16];
+
+	assert_int_equal(strstr(err->text, "perf_event_mlock_kb") != NULL, locking);
+	snprintf(cpu, sizeof(cpu), "CPU %u", n);
+	if (!locking)
+		assert_non_null(strstr(err->text, cpu));
+}
+
 static void test_map_fails(void **state)
 {
+	struct csw_plan plan = automatic_plan();
 	struct csw_error err;
 	bool opened;
 
@@ -507,32 +538,68 @@ static void test_map_fails(void **state)
 	for (size_t e = 0; e < NR_ERRORS; e++) {
 		for (unsigned n = 0; n < NR_CPUS; n++) {
 			bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
-			int ret = run_failing(MAP, n, errors[e], false, &err, &opened);
+			int ret = run_failing_plan(&plan, MAP, n, errors[e], false, &err, &opened);
 
 			assert_int_equal(ret, halved ? 0 : errors[e]);
 			assert_int_equal(opened, halved);
 			assert_int_equal(kernel.maps, halved ? n + NR_CPUS : n);
-			ret = run_failing(MAP, n, errors[e], true, &err, &opened);
+			ret = run_failing_plan(&plan, MAP, n, errors[e], true, &err, &opened);
 			assert_int_equal(ret, errors[e]);
 			assert_false(opened);
-			if (halved)
-				assert_non_null(strstr(err.text, "perf_event_mlock_kb"));
+			check_map_message(errors[e], n, &err);
+			/* A size that was asked for is never another one. */
+			ret = run_failing(MAP, n, errors[e], false, &err, &opened);
+			assert_int_equal(ret, errors[e]);
+			assert_false(opened);
+			check_map_message(errors[e], n, &err);
 		}
 	}
 }
 
-/* All rings are of one size: the largest that may be locked. */
-static void test_rings_are_halved(void **state)
+static uint64_t ring_bytes_of(struct csw_driver *drv)
+{
+	struct csw_driver_facts facts;
+
+	ops->facts(drv, &facts);
+	return facts.ring_bytes;
+}
+
+/* A size that was asked for and does not fit: what would, and nothing is left open. */
+static void test_ring_wish_is_refused(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct csw_driver *drv;
 	struct csw_error err;
 
 	(void)state;
-	for (size_t ring = the_plan.ring_bytes; ring >= page; ring /= 2) {
+	kernel.lock_limit = page + (16 << 10);
+	assert_int_equal(ops->open(&drv, &the_plan, &err), -EPERM);
+	assert_null(drv);
+	assert_non_null(strstr(err.text, "3 rings of 64 KiB"));
+	assert_non_null(strstr(err.text, "largest that fit are of 16 KiB"));
+	assert_int_equal(kernel.opens, kernel.closes);
+	assert_int_equal(kernel.maps, kernel.unmaps);
+	reset();
+	kernel.lock_limit = page + (64 << 10);
+	assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+	assert_int_equal(ring_bytes_of(drv), 64 << 10);
+	ops->close(drv);
+}
+
+/* All rings are of one size: the largest that may be locked. */
+static void test_rings_are_halved(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const struct csw_plan plan = automatic_plan();
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	for (size_t ring = 4 << 20; ring >= page; ring /= 2) {
 		reset();
 		kernel.lock_limit = page + ring;
-		assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+		assert_int_equal(ops->open(&drv, &plan, &err), 0);
+		assert_int_equal(ring_bytes_of(drv), ring);
 		for (int fd = 0; fd < FDS_MAX; fd++) {
 			if (kernel.events[fd].open && kernel.events[fd].page)
 				assert_int_equal(kernel.events[fd].mapped, page + ring);
@@ -554,6 +621,7 @@ static void test_rings_are_halved(void **state)
  */
 static void test_ioctl_fails(void **state)
 {
+	const struct csw_plan plan = automatic_plan();
 	struct csw_error err;
 	bool opened;
 
@@ -562,7 +630,8 @@ static void test_ioctl_fails(void **state)
 		const bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
 
 		for (unsigned n = 0; n < 6 * NR_CPUS; n++) {
-			int ret = run_failing(IOCTL, n, errors[e], false, &err, &opened);
+			int ret =
+				run_failing_plan(&plan, IOCTL, n, errors[e], false, &err, &opened);
 			bool in_open = n < NR_CPUS && !halved;
 			bool later = n >= NR_CPUS && n < 4 * NR_CPUS;
 
@@ -574,7 +643,7 @@ static void test_ioctl_fails(void **state)
 				snprintf(cpu, sizeof(cpu), "CPU %u", n % NR_CPUS);
 				assert_non_null(strstr(err.text, cpu));
 			}
-			run_failing(IOCTL, n, errors[e], true, &err, &opened);
+			run_failing_plan(&plan, IOCTL, n, errors[e], true, &err, &opened);
 		}
 	}
 }
@@ -627,6 +696,46 @@ static void test_offline_cpu(void **state)
 		ops->close(drv);
 		assert_int_equal(kernel.opens, kernel.closes);
 	}
+}
+
+static void check_cpus(struct csw_driver *drv, unsigned missed, unsigned gone)
+{
+	struct csw_driver_facts facts;
+
+	ops->facts(drv, &facts);
+	assert_int_equal(facts.cpus_missed, missed);
+	assert_int_equal(facts.cpus_gone, gone);
+}
+
+/* CPUs that come are not counted and CPUs that go no longer: both are said, at a tick and at the
+ * end. */
+static void test_cpus_come_and_go(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(ops->open(&drv, &plan, &err), 0);
+	assert_int_equal(ops->start(drv, &sink, &err), 0);
+	check_cpus(drv, 0, 0);
+	tree_file("/sys/devices/system/cpu/online", "0-1,3-4\n");
+	assert_int_equal(ops->tick(drv, &err), 0);
+	check_cpus(drv, 2, 0);
+	kernel.detached_cpu = 2;
+	tree_file("/sys/devices/system/cpu/online", "0-1,3\n");
+	assert_int_equal(ops->stop(drv, &err), 0);
+	check_cpus(drv, 1, 1);
+	ops->close(drv);
+	/* Who names the CPUs misses no others. */
+	reset();
+	plan.cpus = "0-1";
+	assert_int_equal(ops->open(&drv, &plan, &err), 0);
+	assert_int_equal(ops->start(drv, &sink, &err), 0);
+	assert_int_equal(ops->stop(drv, &err), 0);
+	check_cpus(drv, 0, 0);
+	ops->close(drv);
+	assert_int_equal(kernel.opens, kernel.closes);
 }
 
 static void test_driver_options(void **state)
@@ -982,6 +1091,8 @@ int main(void)
 		ON_FAKE(test_hardware_messages),
 		ON_FAKE(test_map_fails),
 		ON_FAKE(test_rings_are_halved),
+		ON_FAKE(test_ring_wish_is_refused),
+		ON_FAKE(test_cpus_come_and_go),
 		ON_FAKE(test_ioctl_fails),
 		ON_FAKE(test_read_fails),
 		ON_FAKE(test_zero_byte_read),

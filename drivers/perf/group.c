@@ -139,9 +139,8 @@ static int explain(int code, const struct csw_event *event, unsigned cpu, unsign
 		return csw_error_set(
 			err, code,
 			"counting on whole CPUs is not permitted: kernel.perf_event_paranoid is "
-			"%d; run as "
-			"root, give the program CAP_PERFMON (setcap cap_perfmon+ep FILE), or set "
-			"kernel.perf_event_paranoid to 0 or less",
+			"%d; give the program CAP_PERFMON (setcap cap_perfmon+ep FILE), or as "
+			"root: sysctl kernel.perf_event_paranoid=0; try sudo, or --driver=sim",
 			paranoid());
 	case EMFILE:
 	case ENFILE:

@@ -43,6 +43,7 @@ struct stream {
 	struct csw_perf_group group;
 	enum stream_state state;
 	bool disabled;
+	bool gone;            /* the CPU went offline */
 	uint64_t enabled_ns;  /* when the enabling call had returned */
 	uint64_t disabled_ns; /* ... and the disabling one */
 	uint64_t last_ns;     /* time of the last record read */
@@ -58,6 +59,7 @@ struct csw_driver {
 	struct stream *streams;
 	unsigned nr_streams, nr_cpus;
 	size_t ring_bytes;
+	unsigned cpus_missed; /* see csw_summary */
 	int epoll;
 	bool stopped;
 	struct csw_cgroups *cgroups; /* NULL: nobody asked */
@@ -108,31 +110,68 @@ static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
 	return 0;
 }
 
-/* All rings of one size, as large as may be locked: halved until all fit. */
-static int map_rings(struct csw_driver *d, struct csw_error *err)
+/* All rings, of d->ring_bytes each, or none; *failed: the CPU of the one that could not be had. */
+static int try_rings(struct csw_driver *d, unsigned *failed)
+{
+	unsigned mapped = 0;
+	int ret = 0;
+
+	while (mapped < d->nr_streams && ret == 0) {
+		*failed = d->streams[mapped].group.cpu;
+		ret = csw_perf_group_map(&d->streams[mapped].group, d->ring_bytes);
+		mapped += ret == 0;
+	}
+	while (ret < 0 && mapped > 0)
+		csw_perf_group_unmap(&d->streams[--mapped].group);
+	return ret;
+}
+
+/* The largest rings that may be locked, from d->ring_bytes down. */
+static int halve_rings(struct csw_driver *d, unsigned *failed)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int ret;
 
-	for (;;) {
-		unsigned mapped = 0;
-		int ret = 0;
-
-		while (mapped < d->nr_streams && ret == 0) {
-			ret = csw_perf_group_map(&d->streams[mapped].group, d->ring_bytes);
-			mapped += ret == 0;
-		}
-		if (ret == 0)
-			return 0;
-		while (mapped > 0)
-			csw_perf_group_unmap(&d->streams[--mapped].group);
-		if ((ret != -EPERM && ret != -ENOMEM) || d->ring_bytes <= page)
-			return csw_error_set(err, ret,
-					     "cannot lock %u rings of %zu KiB (%s): raise "
-					     "kernel.perf_event_mlock_kb "
-					     "or give the program CAP_IPC_LOCK",
-					     d->nr_streams, d->ring_bytes >> 10, strerror(-ret));
+	while ((ret = try_rings(d, failed)) < 0 && (ret == -EPERM || ret == -ENOMEM) &&
+	       d->ring_bytes > page)
 		d->ring_bytes /= 2;
-	}
+	return ret;
+}
+
+/* Only too little memory that may be locked is mended by allowing more. */
+static int explain_rings(const struct csw_driver *d, int code, size_t bytes, unsigned cpu,
+			 struct csw_error *err)
+{
+	if (code != -EPERM && code != -ENOMEM)
+		return csw_error_set(err, code, "cannot map the ring of CPU %u (%zu KiB): %s", cpu,
+				     bytes >> 10, strerror(-code));
+	return csw_error_set(err, code,
+			     "cannot lock %u rings of %zu KiB (%s): raise "
+			     "kernel.perf_event_mlock_kb or give the program CAP_IPC_LOCK",
+			     d->nr_streams, bytes >> 10, strerror(-code));
+}
+
+/* A size that was asked for is had or refused; the driver's own choice gives way. */
+static int map_rings(struct csw_driver *d, struct csw_error *err)
+{
+	const size_t wish = d->ring_bytes;
+	unsigned failed = 0;
+	int ret = d->plan->ring_bytes ? try_rings(d, &failed) : halve_rings(d, &failed);
+
+	if (ret == 0)
+		return 0;
+	explain_rings(d, ret, d->ring_bytes, failed, err);
+	if (!d->plan->ring_bytes || (ret != -EPERM && ret != -ENOMEM))
+		return ret;
+	if (halve_rings(d, &failed) < 0)
+		return ret;
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_unmap(&d->streams[i].group);
+	return csw_error_set(err, ret,
+			     "cannot lock %u rings of %zu KiB (%s): the largest that fit are of "
+			     "%zu KiB; raise kernel.perf_event_mlock_kb, give the program "
+			     "CAP_IPC_LOCK, or do not ask for a size",
+			     d->nr_streams, wish >> 10, strerror(-ret), d->ring_bytes >> 10);
 }
 
 static int explain_fds(const struct csw_driver *d, int error, struct csw_error *err)
@@ -425,10 +464,37 @@ static int read_stream(struct csw_driver *d, const struct stream *s, struct csw_
 	return 0;
 }
 
+static bool is_counted(const struct csw_driver *d, unsigned cpu)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		if (d->streams[i].group.cpu == cpu)
+			return true;
+	return false;
+}
+
+/* CPUs that are online now, are meant to be counted, and are not. Where the list cannot be read any
+ * more, the last answer stands. */
+static void look_for_cpus(struct csw_driver *d)
+{
+	unsigned *online, missed = 0;
+	int nr;
+
+	if (d->plan->cpus)
+		return;
+	nr = csw_sysfs_online(&online, NULL);
+	if (nr < 0)
+		return;
+	for (int i = 0; i < nr; i++)
+		missed += !is_counted(d, online[i]);
+	d->cpus_missed = missed;
+	free(online);
+}
+
 /* From here, by an interrupt on each CPU: it cannot fall into a switch, whose records are all in
  * the ring by then. */
 static int perf_tick(struct csw_driver *d, struct csw_error *err)
 {
+	look_for_cpus(d);
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct stream *s = &d->streams[i];
 		int ret;
@@ -437,6 +503,7 @@ static int perf_tick(struct csw_driver *d, struct csw_error *err)
 		ret = read_stream(d, s, &s->reading, err);
 		if (ret < 0)
 			return ret;
+		s->gone |= (s->reading.flags & CSW_RECORD_DETACHED) != 0;
 		s->reading.type = CSW_RECORD_READ;
 		s->reading.time_ns = csw_perf_sys.now_ns();
 	}
@@ -462,7 +529,9 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 		.pid = there ? getpid() : -1,
 		.tid = there ? (int32_t)syscall(SYS_gettid) : -1,
 	};
-	return read_stream(d, s, &s->stop, err);
+	ret = read_stream(d, s, &s->stop, err);
+	s->gone |= (s->stop.flags & CSW_RECORD_DETACHED) != 0;
+	return ret;
 }
 
 static int perf_stop(struct csw_driver *d, struct csw_error *err)
@@ -477,6 +546,7 @@ static int perf_stop(struct csw_driver *d, struct csw_error *err)
 	end_visit(&visit);
 	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
 		csw_perf_sys.ioctl(d->streams[i].group.sideband, PERF_EVENT_IOC_DISABLE, 0);
+	look_for_cpus(d);
 	d->stopped = true;
 	return ret;
 }
@@ -641,6 +711,16 @@ static const char *perf_cgroup_path(struct csw_driver *d, uint64_t id)
 	return d->cgroups ? csw_cgroups_path(d->cgroups, id) : NULL;
 }
 
+static void perf_facts(const struct csw_driver *d, struct csw_driver_facts *out)
+{
+	*out = (struct csw_driver_facts){
+		.ring_bytes = d->ring_bytes,
+		.cpus_missed = d->cpus_missed,
+	};
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		out->cpus_gone += d->streams[i].gone;
+}
+
 static unsigned perf_nr_rings(const struct csw_driver *d)
 {
 	return d->nr_streams;
@@ -668,5 +748,6 @@ const struct csw_driver_ops csw_perf_driver = {
 	.tick = perf_tick,
 	.cgroup_path = perf_cgroup_path,
 	.stop = perf_stop,
+	.facts = perf_facts,
 	.close = perf_close,
 };
