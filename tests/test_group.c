@@ -488,14 +488,52 @@ static void test_hardware_messages(void **state)
 	assert_int_equal(run(&plan, &err, &opened), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "counter-two"));
 
-	/* A group that does not fit: how many would. */
+	/* Alone it is not for lack of room. */
 	reset();
 	kernel.failing = true;
 	kernel.fail_at = 3;
 	kernel.fail_error = -EINVAL;
 	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
-	assert_non_null(strstr(err.text, "counter-two does not fit"));
-	assert_non_null(strstr(err.text, "room for 1 "));
+	assert_non_null(strstr(err.text, "refuses event counter-two"));
+}
+
+/* A group that does not fit: how many of its hardware events do, wherever in it they stand. */
+static void test_room(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.nr_counters = 4;
+	plan.counters[2] = plan.counters[3] = plan.counters[1];
+	strcpy(plan.counters[2].name, "counter-three");
+	plan.counters[1].flags = plan.counters[2].flags = plan.counters[3].flags =
+		CSW_EVENT_HARDWARE;
+	for (unsigned hardware_trigger = 0; hardware_trigger <= 1; hardware_trigger++) {
+		plan.trigger.event.flags = hardware_trigger ? CSW_EVENT_HARDWARE : 0;
+		reset();
+		kernel.failing = true;
+		kernel.fail_at = 4;
+		kernel.fail_error = -EINVAL;
+		assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+		assert_false(opened);
+		assert_int_equal(kernel.opens, 5);
+		assert_int_equal(kernel.opens, kernel.closes);
+		assert_non_null(strstr(err.text, "counter-three does not fit"));
+		assert_non_null(strstr(
+			err.text, hardware_trigger ? "room for 3 of these 4 hardware events, "
+						     "the trigger among them"
+						   : "room for 2 of these 3 hardware events;"));
+	}
+	/* From the third on none fits. */
+	reset();
+	kernel.failing = kernel.on = true;
+	kernel.fail_at = 4;
+	kernel.fail_error = -EINVAL;
+	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+	assert_non_null(strstr(err.text, "room for 2 of these 4 "));
+	assert_int_equal(kernel.opens, kernel.closes);
 }
 
 static void test_map_fails(void **state)
@@ -963,6 +1001,7 @@ int main(void)
 		ON_FAKE(test_event_open_fails),
 		ON_FAKE(test_event_open_fails_for_good),
 		ON_FAKE(test_hardware_messages),
+		ON_FAKE(test_room),
 		ON_FAKE(test_map_fails),
 		ON_FAKE(test_rings_are_halved),
 		ON_FAKE(test_ioctl_fails),
