@@ -418,7 +418,13 @@ static void print_conservation(FILE *file, const struct csw_counter *c)
 
 	csw_escape(name, sizeof(name), c->name);
 	if (c->flags & CSW_COUNT_NOT_COUNTED) {
-		fprintf(file, "conservation %s: never counted\n", name);
+		fprintf(file, "conservation %s: never counted", name);
+		if (c->running_ns) {
+			fputs(", not once in ", file);
+			print_seconds(file, c->running_ns);
+			fputs(" over all CPUs: this PMU may not have the event", file);
+		}
+		fputc('\n', file);
 		return;
 	}
 	if (difference)
