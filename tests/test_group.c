@@ -53,6 +53,7 @@ static struct {
 	bool no_format_lost;
 	int offline_cpu;
 	uint64_t now;
+	uint64_t disable_ns; /* how long a DISABLE takes */
 	unsigned sidebands_enabled;
 } kernel;
 
@@ -118,6 +119,7 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 		break;
 	case PERF_EVENT_IOC_DISABLE:
 		event->disabled++;
+		kernel.now += kernel.disable_ns;
 		break;
 	default:
 		fail_msg("ioctl %lx", request);
@@ -736,7 +738,7 @@ static void append_lost(int cpu, uint64_t time_ns)
 	append_side(cpu, PERF_RECORD_LOST, 0, time_ns, words, 2);
 }
 
-static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+static void append_sample_enabled(int cpu, uint64_t time_ns, uint64_t trigger, uint64_t enabled_ns)
 {
 	const bool lost = leader_of(cpu)->attr.read_format & PERF_FORMAT_LOST;
 	uint64_t words[16], nr = 0;
@@ -746,7 +748,7 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	words[nr++] = time_ns;
 	words[nr++] = (uint64_t)cpu;
 	words[nr++] = 1 + NR_COUNTERS;
-	words[nr++] = 4000;
+	words[nr++] = enabled_ns;
 	words[nr++] = 3000;
 	for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
 		words[nr++] = i ? i : trigger;
@@ -756,6 +758,11 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	header.size = (uint16_t)(sizeof(header) + 8 * nr);
 	append(cpu, &header, sizeof(header));
 	append(cpu, words, 8 * nr);
+}
+
+static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+{
+	append_sample_enabled(cpu, time_ns, trigger, 4000);
 }
 
 static struct csw_record expect(struct csw_driver *drv, unsigned ring, uint32_t type,
@@ -904,6 +911,43 @@ static void test_stream(void **state)
 	close_driver(drv);
 }
 
+/* Within the call that switches the counters off this thread lost its CPU: a switch that no counter
+ * saw is none of this run. The last reading says 4000 ns enabled; see fake_read. */
+static void test_stream_ends_within_call(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	kernel.disable_ns = 100;
+	/* CPU 0: enabled for 3950 ns at the last sample, so off 50 ns after it. */
+	append_sample_enabled(0, DISABLED_NS - 10, 1, 3950);
+	append_switch(0, DISABLED_NS - 9);
+	append_switch(0, DISABLED_NS + 40);
+	append_switch(0, DISABLED_NS + 41);
+	/* CPU 1, a clock that differs: the call is the bound. */
+	append_sample_enabled(1, DISABLED_NS - 10, 1, 4000);
+	append_switch(1, DISABLED_NS + 100);
+	append_switch(1, DISABLED_NS + 101);
+	append_sample_enabled(2, DISABLED_NS - 10, 1, 0);
+	append_switch(2, DISABLED_NS + 300);
+	append_switch(2, DISABLED_NS + 301);
+	stop(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS - 9);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 40);
+	expect(drv, 0, CSW_RECORD_STOP, DISABLED_NS + 40);
+	check_start(drv, 1, ENABLED_NS);
+	expect(drv, 1, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 1, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 100);
+	expect(drv, 1, CSW_RECORD_STOP, DISABLED_NS + 100);
+	check_start(drv, 2, ENABLED_NS);
+	expect(drv, 2, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 2, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 300);
+	expect(drv, 2, CSW_RECORD_STOP, DISABLED_NS + 300);
+	close_driver(drv);
+}
+
 /* A gap right after enabling: it opens the stream, too. */
 static void test_stream_begins_with_loss(void **state)
 {
@@ -1010,6 +1054,7 @@ int main(void)
 		ON_FAKE(test_offline_cpu),
 		ON_FAKE(test_driver_options),
 		ON_FAKE(test_stream),
+		ON_FAKE(test_stream_ends_within_call),
 		ON_FAKE(test_stream_begins_with_loss),
 		ON_FAKE(test_malformed_ring),
 		ON_FAKE(test_no_format_lost),
