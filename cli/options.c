@@ -2,7 +2,8 @@
  * Parses the command line with argp and refuses what cannot be meant.
  *
  * argp's own messages take two lines and come in its words, so they are switched off (ARGP_NO_ERRS,
- * which takes --help with it) and made here.
+ * which takes --help with it) and made here. Invariant: every number that is accepted is exact and
+ * within the range that its message would name.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "cli/options.h"
@@ -18,23 +19,43 @@
 
 #define DEFAULT_EVENTS "page-faults,task-clock"
 #define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000ull
 #define SECONDS_MAX 1000000000ull /* 31 years; in ns well within 64 bits */
+#define DELAY_MS_MAX 86400000ull  /* a day */
+/* Below it more time goes into reading all CPUs than into running. */
+#define INTERVAL_MS_MIN 10ull
+#define INTERVAL_MS_MAX 86400000ull
 #define SAV_MAX 1000000000000ull
+#define TOP_MAX 1000000000ull
 #define RING_KIB_MIN 4ull
 #define RING_KIB_MAX (1ull << 20)
+#define CPU_MAX 65535ull
 
 enum key {
 	KEY_HELP = 'h',
 	KEY_EVENT = 'e',
 	KEY_PID = 'p',
+	KEY_TID = 't',
+	KEY_CPUS = 'C',
 	KEY_DURATION = 'd',
+	KEY_INTERVAL = 'I',
 	KEY_OUTPUT = 'o',
+	KEY_QUIET = 'q',
 	KEY_VERSION = 'V',
 	KEY_TRIGGER = 256,
 	KEY_SAV,
 	KEY_DRIVER,
+	KEY_CGROUP,
+	KEY_DELAY,
 	KEY_BY,
+	KEY_SORT,
+	KEY_TOP,
 	KEY_FORMAT,
+	KEY_HISTOGRAM,
+	KEY_RATE,
+	KEY_RAW,
+	KEY_NO_COLOUR,
+	KEY_OVERHEAD,
 	KEY_RING,
 	KEY_VERBOSE,
 };
@@ -50,19 +71,37 @@ static const struct argp_option entries[] = {
 	{ "driver", KEY_DRIVER, "NAME", 0, "Source of the counts: auto, perf, or sim[:OPTIONS], a simulated machine "
 	  "(default: auto)", 0 },
 	{ "ring-kib", KEY_RING, "N", 0, "Size of each CPU's ring buffer in KiB", 0 },
-	{ NULL, 0, NULL, 0, "Of whom and how long (without these: the whole machine until Ctrl-C):", 2 },
-	{ "pid", KEY_PID, "PID[,PID]", 0, "Report only the threads of these processes; may be repeated", 0 },
+	{ NULL, 0, NULL, 0, "Of whom (without these every thread of the machine; several must all hold):", 2 },
+	{ "pid", KEY_PID, "PID[,PID]", 0, "The threads of these processes; without -d until all of them have ended", 0 },
+	{ "tid", KEY_TID, "TID[,TID]", 0, "These threads; without -d until all of them have ended", 0 },
+	{ "cgroup", KEY_CGROUP, "PATH", 0, "Threads while they are in this cgroup or below it", 0 },
+	{ "cpus", KEY_CPUS, "LIST", 0, "Count on these CPUs only, such as 0-3,8", 0 },
+	{ NULL, 0, NULL, 0, "How long (without these until Ctrl-C or the end of PROGRAM):", 3 },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "End after so many seconds, such as 2.5", 0 },
-	{ NULL, 0, NULL, 0, "How to show it:", 3 },
-	{ "by", KEY_BY, "thread|process", 0, "A row for each thread (default) or for each process", 0 },
-	{ "format", KEY_FORMAT, "table|json", 0, "Report for people (default) or for programs", 0 },
-	{ "output", KEY_OUTPUT, "FILE", 0, "Write the report to FILE, which appears only when it is complete", 0 },
+	{ "delay", KEY_DELAY, "MS", 0, "Begin to count so many milliseconds after the start", 0 },
+	{ "interval", KEY_INTERVAL, "MS", 0, "Report every so many milliseconds what happened in them", 0 },
+	{ NULL, 0, NULL, 0, "How to show it:", 4 },
+	{ "by", KEY_BY, "WHAT", 0, "A row for each thread (default), process, comm (name), cgroup or cpu", 0 },
+	{ "sort", KEY_SORT, "COLUMN", 0, "Order by an event, oncpu, slices, voluntary, preempted, migrations, pid, tid, "
+	  "comm, cgroup or cpu (default: the first event)", 0 },
+	{ "top", KEY_TOP, "N", 0, "Show N rows and the sum of the others", 0 },
+	{ "rate", KEY_RATE, NULL, 0, "Beside each value, per second and in percent of the machine's", 0 },
+	{ "histogram", KEY_HISTOGRAM, NULL, 0, "Show how many slices had how many events", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "table for people (default), json or csv for programs", 0 },
+	{ "output", KEY_OUTPUT, "FILE", 0, "Write the report to FILE, which appears only when it is complete; with -I "
+	  "append to it", 0 },
+	{ "raw", KEY_RAW, NULL, 0, "No thousands separators", 0 },
+	{ "no-color", KEY_NO_COLOUR, NULL, 0, "No colours on a terminal (nor with NO_COLOR set)", 0 },
+	{ "quiet", KEY_QUIET, NULL, 0, "No line of progress on a terminal", 0 },
 	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more below the table", 0 },
-	{ NULL, 0, NULL, 0, NULL, 4 },
+	{ "overhead", KEY_OVERHEAD, NULL, 0, "Say at the end how much CPU time csw-sample took", 0 },
+	{ NULL, 0, NULL, 0, NULL, 5 },
 	{ "help", KEY_HELP, NULL, 0, "Show this help", 0 },
 	{ "version", KEY_VERSION, NULL, 0, "Show the version", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
+
+static const char usage[] = "[-- PROGRAM [ARGUMENT...]]";
 
 static const char doc[] =
 	"Counts how much of each event every thread of the machine caused: counters run per CPU and are read at each "
@@ -71,12 +110,23 @@ static const char doc[] =
 	"Examples:\n"
 	"  csw-sample -- make -j4\n"
 	"      page faults and CPU time of each thread that make and its children had\n"
-	"  csw-sample -e page-faults,context-switches --by=process -d 10\n"
-	"      all processes of the machine for ten seconds, most page faults first\n"
-	"  csw-sample -e syscalls:sys_enter_read -p 4242 --format=json -o reads.json\n"
-	"      how often each thread of process 4242 reads, until Ctrl-C, for a program\n"
+	"  csw-sample -e page-faults,context-switches --by=process --top=20 -d 10\n"
+	"      ten seconds of the machine, the 20 processes with most page faults\n"
+	"  csw-sample -e syscalls:sys_enter_read -p 4242 -I 1000\n"
+	"      how often each thread of process 4242 reads, every second until it ends\n"
+	"  csw-sample --by=cgroup --rate --format=json -o night.json -d 3600\n"
+	"      an hour by container and service, for a program\n"
 	"\n"
-	"Counting a whole machine needs root or CAP_PERFMON; tracepoints need root. `--driver=sim` needs nothing.\n"
+	"Commands:\n"
+	"  csw-sample list triggers|events|drivers [WORD...]\n"
+	"      what this machine can do, and why not the rest; only what holds all words\n"
+	"  csw-sample doctor\n"
+	"      permissions, hardware and settings, each with its remedy\n"
+	"  csw-sample verify\n"
+	"      counts what is known, and compares\n"
+	"\n"
+	"SIGUSR1 shows the table so far. Counting a whole machine needs root or CAP_PERFMON; tracepoints need root. "
+	"`--driver=sim` needs nothing.\n"
 	"\n"
 	"Exit status: 0 done; 1 failed; 2 bad usage; 3 the numbers do not add up. With a program: the program's own "
 	"status (128 + signal), 125 if csw-sample failed, 126 or 127 if the program cannot be run or found.";
@@ -117,6 +167,7 @@ static int parse_digits(const char **text, uint64_t max, uint64_t *out)
 	return 0;
 }
 
+/* option with what stands between it and its value: "--sav=", "-I ". */
 static int parse_number(const char *option, const char *arg, uint64_t min, uint64_t max,
 			uint64_t *out)
 {
@@ -124,9 +175,19 @@ static int parse_number(const char *option, const char *arg, uint64_t min, uint6
 
 	if (parse_digits(&end, max, out) == 0 && !*end && *out >= min)
 		return 0;
-	csw_complain("%s=%s: must be a whole number from %llu to %llu", option, arg,
+	csw_complain("%s%s: must be a whole number from %llu to %llu", option, arg,
 		     (unsigned long long)min, (unsigned long long)max);
 	return -EINVAL;
+}
+
+static int parse_ms(const char *option, const char *arg, uint64_t min, uint64_t max,
+		    uint64_t *out_ns)
+{
+	uint64_t ms = 0;
+	int ret = parse_number(option, arg, min, max, &ms);
+
+	*out_ns = ms * NS_PER_MS;
+	return ret;
 }
 
 /* Decimal, exact to the ns; further digits are checked and have no weight. */
@@ -155,64 +216,103 @@ static int parse_seconds(struct csw_options *o, const char *arg)
 	return 0;
 }
 
-static int add_pid(struct csw_options *o, uint64_t pid)
+static int add_id(struct csw_ids *list, uint64_t id)
 {
-	int32_t *pids = reallocarray(o->pids, o->nr_pids + 1, sizeof(*pids));
+	int32_t *ids = reallocarray(list->ids, list->nr + 1, sizeof(*ids));
 
-	if (!pids) {
+	if (!ids) {
 		csw_complain("not enough memory for the list of processes");
 		return -ENOMEM;
 	}
-	o->pids = pids;
-	o->pids[o->nr_pids++] = (int32_t)pid;
+	list->ids = ids;
+	list->ids[list->nr++] = (int32_t)id;
 	return 0;
 }
 
-static int parse_pids(struct csw_options *o, const char *arg)
+static int parse_ids(struct csw_ids *list, const char *option, const char *what, const char *arg)
 {
 	const char *c = arg;
-	uint64_t pid;
+	uint64_t id;
 	int ret;
 
 	for (;;) {
-		ret = parse_digits(&c, INT32_MAX, &pid);
-		if (ret < 0 || pid == 0 || (*c && *c != ','))
+		ret = parse_digits(&c, INT32_MAX, &id);
+		if (ret < 0 || id == 0 || (*c && *c != ','))
 			break;
-		ret = add_pid(o, pid);
+		ret = add_id(list, id);
 		if (ret < 0 || !*c)
 			return ret;
 		c++;
 	}
-	csw_complain("-p %s: must be process ids from 1 to %d, separated by commas", arg,
+	csw_complain("%s %s: must be %s ids from 1 to %d, separated by commas", option, arg, what,
 		     INT32_MAX);
 	return -EINVAL;
 }
 
-static int add_events(struct csw_options *o, const char *arg)
+/* Lists that were given piece by piece. */
+static int add_text(char **list, const char *arg)
 {
 	char *joined;
 
-	if (asprintf(&joined, "%s%s%s", o->events ? o->events : "", o->events ? "," : "", arg) <
-	    0) {
-		csw_complain("not enough memory for the list of events");
+	if (asprintf(&joined, "%s%s%s", *list ? *list : "", *list ? "," : "", arg) < 0) {
+		csw_complain("not enough memory for the command line");
 		return -ENOMEM;
 	}
-	free(o->events);
-	o->events = joined;
+	free(*list);
+	*list = joined;
 	return 0;
 }
 
-/* words[i] means i. */
-static int parse_word(const char *option, const char *arg, const char *const words[2],
-		      uint32_t *out)
+/* Only the form: which CPUs there are is the library's to know. */
+static int parse_cpus(struct csw_options *o, const char *arg)
 {
-	for (uint32_t i = 0; i < 2; i++) {
+	const char *c = arg;
+	uint64_t first, last;
+
+	for (;;) {
+		if (parse_digits(&c, CPU_MAX, &first) < 0)
+			break;
+		last = first;
+		if (*c == '-') {
+			c++;
+			if (parse_digits(&c, CPU_MAX, &last) < 0 || last < first)
+				break;
+		}
+		if (!*c)
+			return add_text(&o->cpus, arg);
+		if (*c++ != ',')
+			break;
+	}
+	csw_complain("-C %s: must be CPUs from 0 to %llu, such as 0-3,8", arg, CPU_MAX);
+	return -EINVAL;
+}
+
+/* words[i] means i; the last is NULL. */
+static int parse_word(const char *option, const char *arg, const char *const words[], uint32_t *out)
+{
+	char all[128] = "";
+
+	for (uint32_t i = 0; words[i]; i++) {
 		if (strcmp(arg, words[i]) == 0) {
 			*out = i;
 			return 0;
 		}
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
+			 !i             ? ""
+			 : words[i + 1] ? ", "
+					: " or ",
+			 words[i]);
 	}
-	csw_complain("%s=%s: must be %s or %s", option, arg, words[0], words[1]);
+	csw_complain("%s=%s: must be %s", option, arg, all);
+	return -EINVAL;
+}
+
+static int parse_text(const char *option, const char *arg, const char **out)
+{
+	*out = arg;
+	if (*arg)
+		return 0;
+	csw_complain("%s: must not be empty", option);
 	return -EINVAL;
 }
 
@@ -221,7 +321,9 @@ static int parse_word(const char *option, const char *arg, const char *const wor
 static int parse_command(struct csw_options *o, const char *arg, struct argp_state *state)
 {
 	if (!state->quoted) {
-		csw_complain("%s: unexpected; a program to run stands after --", arg);
+		csw_complain("%s: unexpected; a program to run stands after --, a command (list, "
+			     "doctor, verify, help) stands first",
+			     arg);
 		return -EINVAL;
 	}
 	o->command = state->argv + state->next - 1;
@@ -229,89 +331,135 @@ static int parse_command(struct csw_options *o, const char *arg, struct argp_sta
 	return 0;
 }
 
+/* Options with a value. 1: it is none of them. */
 static int parse_value(struct csw_options *o, int key, const char *arg)
 {
 	static const char *const by[] = {
-		[CSW_BY_THREAD] = "thread", [CSW_BY_PROCESS] = "process"
+		[CSW_BY_THREAD] = "thread", [CSW_BY_PROCESS] = "process", [CSW_BY_COMM] = "comm",
+		[CSW_BY_CGROUP] = "cgroup", [CSW_BY_CPU] = "cpu",         NULL,
 	};
 	static const char *const formats[] = {
-		[CSW_FORMAT_TABLE] = "table", [CSW_FORMAT_JSON] = "json"
+		[CSW_FORMAT_TABLE] = "table",
+		[CSW_FORMAT_JSON] = "json",
+		[CSW_FORMAT_CSV] = "csv",
+		NULL,
 	};
 	uint64_t kib = 0;
 	int ret;
 
 	switch (key) {
 	case KEY_EVENT:
-		return add_events(o, arg);
+		return add_text(&o->events, arg);
+	case KEY_TRIGGER:
+		return parse_text("--trigger", arg, &o->trigger);
+	case KEY_DRIVER:
+		return parse_text("--driver", arg, &o->driver);
 	case KEY_SAV:
-		return parse_number("--sav", arg, 1, SAV_MAX, &o->sav);
+		return parse_number("--sav=", arg, 1, SAV_MAX, &o->sav);
 	case KEY_RING:
-		ret = parse_number("--ring-kib", arg, RING_KIB_MIN, RING_KIB_MAX, &kib);
+		ret = parse_number("--ring-kib=", arg, RING_KIB_MIN, RING_KIB_MAX, &kib);
 		o->ring_bytes = kib * 1024;
 		return ret;
 	case KEY_PID:
-		return parse_pids(o, arg);
+		return parse_ids(&o->pids, "-p", "process", arg);
+	case KEY_TID:
+		return parse_ids(&o->tids, "-t", "thread", arg);
+	case KEY_CGROUP:
+		return parse_text("--cgroup", arg, &o->cgroup);
+	case KEY_CPUS:
+		return parse_cpus(o, arg);
 	case KEY_DURATION:
 		return parse_seconds(o, arg);
+	case KEY_DELAY:
+		return parse_ms("--delay=", arg, 0, DELAY_MS_MAX, &o->delay_ns);
+	case KEY_INTERVAL:
+		return parse_ms("-I ", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX, &o->interval_ns);
 	case KEY_BY:
 		return parse_word("--by", arg, by, &o->by);
-	default:
+	case KEY_SORT:
+		return parse_text("--sort", arg, &o->sort);
+	case KEY_TOP:
+		return parse_number("--top=", arg, 1, TOP_MAX, &o->top);
+	case KEY_FORMAT:
 		return parse_word("--format", arg, formats, &o->format);
+	case KEY_OUTPUT:
+		return parse_text("-o", arg, &o->output);
+	default:
+		return 1;
+	}
+}
+
+/* Options that are there or not; false: it is none of them. */
+static bool parse_flag(struct csw_options *o, int key)
+{
+	switch (key) {
+	case KEY_HELP:
+	case KEY_VERSION:
+		if (!o->info)
+			o->info = key == KEY_HELP ? CSW_INFO_HELP : CSW_INFO_VERSION;
+		return true;
+	case KEY_HISTOGRAM:
+		return o->histogram = true;
+	case KEY_RATE:
+		return o->rate = true;
+	case KEY_RAW:
+		return o->raw = true;
+	case KEY_NO_COLOUR:
+		return o->no_colour = true;
+	case KEY_QUIET:
+		return o->quiet = true;
+	case KEY_VERBOSE:
+		return o->verbose = true;
+	case KEY_OVERHEAD:
+		return o->overhead = true;
+	default:
+		return false;
 	}
 }
 
 struct parsing {
 	struct csw_options *o;
-	int ret;         /* what was printed already */
-	int key_of_info; /* KEY_HELP or KEY_VERSION */
-	int at;          /* the argument where argp itself gave up */
+	int ret; /* what was printed already */
+	int at;  /* the argument where argp itself gave up */
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
 	struct parsing *p = state->input;
+	int ret;
 
-	switch (key) {
-	case KEY_HELP:
-	case KEY_VERSION:
-		if (!p->key_of_info)
-			p->key_of_info = key;
-		return 0;
-	case KEY_TRIGGER:
-		p->o->trigger = arg;
-		return 0;
-	case KEY_DRIVER:
-		p->o->driver = arg;
-		return 0;
-	case KEY_OUTPUT:
-		p->o->output = arg;
-		return 0;
-	case KEY_VERBOSE:
-		p->o->verbose = true;
-		return 0;
-	case ARGP_KEY_ARG:
+	if (key == ARGP_KEY_ARG) {
 		p->ret = parse_command(p->o, arg, state);
 		return -p->ret;
-	case ARGP_KEY_ERROR:
+	}
+	if (key == ARGP_KEY_ERROR) {
 		p->at = state->next - 1;
 		return 0;
-	case KEY_EVENT:
-	case KEY_SAV:
-	case KEY_RING:
-	case KEY_PID:
-	case KEY_DURATION:
-	case KEY_BY:
-	case KEY_FORMAT:
-		p->ret = parse_value(p->o, key, arg);
-		return -p->ret;
-	default:
-		return ARGP_ERR_UNKNOWN;
 	}
+	if (parse_flag(p->o, key))
+		return 0;
+	ret = parse_value(p->o, key, arg);
+	if (ret > 0)
+		return ARGP_ERR_UNKNOWN;
+	p->ret = ret;
+	return -ret;
 }
 
 bool csw_options_simulated(const struct csw_options *o)
 {
 	return strncmp(o->driver, "sim", 3) == 0 && (!o->driver[3] || o->driver[3] == ':');
+}
+
+/* The option that a simulated machine has no sense for; NULL: none. */
+static const char *live_option(const struct csw_options *o)
+{
+	if (o->command)
+		return "the program after --";
+	if (o->pids.nr)
+		return "-p";
+	if (o->tids.nr)
+		return "-t";
+	return o->cgroup ? "--cgroup" : NULL;
 }
 
 static int check(const struct csw_options *o, int argc, char **argv)
@@ -320,24 +468,30 @@ static int check(const struct csw_options *o, int argc, char **argv)
 		csw_complain("there is no program after --");
 		return -EINVAL;
 	}
-	if (csw_options_simulated(o) && (o->command || o->nr_pids)) {
-		csw_complain("--driver=sim runs programs of its own: leave out %s",
-			     o->command ? "the program after --" : "-p");
+	if (csw_options_simulated(o) && live_option(o)) {
+		csw_complain("--driver=sim runs programs of its own: leave out %s", live_option(o));
 		return -EINVAL;
 	}
 	return 0;
 }
 
+/* Without argp's note on mandatory arguments, which tells nobody anything. */
+static char *filter_help(int key, const char *text, void *input)
+{
+	(void)input;
+	return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)(uintptr_t)text;
+}
+
+static const struct argp parser = { entries, parse_key, usage, doc, NULL, filter_help, NULL };
+
 int csw_options_parse(struct csw_options *o, int argc, char **argv)
 {
-	const struct argp argp = { entries, parse_key, "-- PROGRAM [ARGUMENT...]\n", doc, NULL,
-				   NULL,    NULL };
 	struct parsing p = { .o = o };
 	error_t error;
 
 	*o = (struct csw_options){ .driver = "auto" };
 	/* In order: "csw-sample ls -- x" must not run x. */
-	error = argp_parse(&argp, argc, argv,
+	error = argp_parse(&parser, argc, argv,
 			   ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL, &p);
 	if (p.ret < 0)
 		return p.ret;
@@ -347,19 +501,45 @@ int csw_options_parse(struct csw_options *o, int argc, char **argv)
 			     p.at > 0 && p.at < argc ? argv[p.at] : "arguments");
 		return -EINVAL;
 	}
-	if (p.key_of_info == KEY_HELP)
-		argp_help(&argp, stdout, ARGP_HELP_STD_HELP, (char[]){ "csw-sample" });
-	else if (p.key_of_info)
-		printf("csw-sample %s\n", csw_version());
-	if (p.key_of_info)
-		return 1;
-	if (!o->events && add_events(o, DEFAULT_EVENTS) < 0)
+	if (o->info)
+		return 0;
+	if (!o->events && add_text(&o->events, DEFAULT_EVENTS) < 0)
 		return -ENOMEM;
 	return check(o, argc, argv);
+}
+
+/* argp forgets why it cannot write, so it writes into memory. NULL: there is none. */
+static char *make_help(void)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	if (!memory)
+		return NULL;
+	argp_help(&parser, memory, ARGP_HELP_STD_HELP, (char[]){ "csw-sample" });
+	fclose(memory);
+	return text;
+}
+
+int csw_options_inform(uint32_t info)
+{
+	char *help = info == CSW_INFO_HELP ? make_help() : NULL;
+	int ret = 0;
+
+	if (info == CSW_INFO_HELP && !help)
+		return -ENOMEM;
+	if ((help ? fputs(help, stdout) : printf("csw-sample %s\n", csw_version())) < 0 ||
+	    fflush(stdout))
+		ret = -errno;
+	free(help);
+	return ret;
 }
 
 void csw_options_free(struct csw_options *o)
 {
 	free(o->events);
-	free(o->pids);
+	free(o->pids.ids);
+	free(o->tids.ids);
+	free(o->cpus);
 }

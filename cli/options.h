@@ -16,25 +16,47 @@
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND 127
 
+/* Process or thread ids as given; they are valid numbers, and that is all. */
+struct csw_ids {
+	int32_t *ids;
+	size_t nr;
+};
+
 struct csw_options {
 	char *events;        /* the lists of all -e, joined */
 	const char *trigger; /* NULL: the library's choice */
 	const char *driver;
 	uint64_t sav, ring_bytes; /* 0: the library's choice */
 	uint32_t by, format;
-	bool verbose;
+	const char *sort; /* NULL: the library's choice */
+	uint64_t top;     /* 0: all rows */
+	bool verbose, histogram, rate, raw, no_colour, quiet, overhead;
 	const char *output; /* NULL: stdout */
 	bool has_duration;
-	uint64_t duration_ns;
-	int32_t *pids;
-	size_t nr_pids;
-	char **command; /* NULL-terminated; NULL: none */
+	uint64_t duration_ns; /* from the end of the delay */
+	uint64_t delay_ns;
+	uint64_t interval_ns; /* 0: one report at the end */
+	struct csw_ids pids, tids;
+	const char *cgroup; /* NULL: any */
+	char *cpus;         /* the lists of all -C, joined; NULL: all */
+	char **command;     /* NULL-terminated; NULL: none */
+	uint32_t info;      /* what is to be printed instead of measuring: enum csw_info */
 };
 
-/* 0: go on; 1: nothing more to do, --help or --version has been printed; -EINVAL, -ENOMEM: the
- * reason has been printed. */
+enum csw_info {
+	CSW_INFO_NONE,
+	CSW_INFO_HELP,
+	CSW_INFO_VERSION,
+};
+
+/* 0: go on; -EINVAL, -ENOMEM: the reason has been printed. Prints nothing else. */
 int csw_options_parse(struct csw_options *o, int argc, char **argv);
 void csw_options_free(struct csw_options *o);
+
+/* Prints help or version to stdout. 0 or -errno, nothing complained. */
+int csw_options_inform(uint32_t info);
+
+/* Whether the machine is simulated, and time with it. */
 bool csw_options_simulated(const struct csw_options *o);
 
 /* One line "csw-sample: ..." on stderr, whatever bytes the arguments hold. */

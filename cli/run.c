@@ -1,42 +1,54 @@
 /*
- * Launching the program, signals, and the loop.
+ * Signals, the loop, and the clock by which intervals go.
  *
- * The program is forked before anything is counted and waits at a pipe until counting has begun: so
- * all of it is counted, and it inherits no counter. Invariant: whoever returns from here leaves no
- * child behind.
+ * Deadlines are points in time, not lengths, so a late one does not move those after it. A
+ * simulated machine has a time of its own: only a table says how late it is there, so the sum of
+ * what was waited for stands for it until a deadline seems due. Invariant: whoever returns from
+ * here leaves no child behind.
  */
-#define _GNU_SOURCE /* pipe2 */
 #include "cli/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/watch.h"
+
 #define POLL_MS 100
 #define NS_PER_MS 1000000ull
+#define NS_PER_US 1000ull
 #define NS_PER_S 1000000000ull
 /* After Ctrl-C or SIGTERM the program gets so long to end while it is still counted. */
 #define GRACE_NS NS_PER_S
 /* timeout(1) signals the process and its group: two of the same within this time are one. */
 #define DOUBLE_NS (100 * NS_PER_MS)
 
-struct program {
-	pid_t pid;   /* 0: none, or it has been reaped */
-	int go;      /* closing it without a byte calls the program off */
-	int failure; /* carries errno if exec failed, ends without a byte if not */
-	int status;
-	char **argv;
+struct run {
+	const struct csw_options *o;
+	const struct csw_run_hooks *hooks;
+	struct csw_session *s;
+	struct csw_program program;
+	struct csw_watch watch;
+	struct csw_progress progress;
+	uint64_t start_ns, end_ns; /* by this machine's clock; end_ns UINT64_MAX: open */
+	uint64_t next_ns; /* by clock_ns(): the end of the delay or of the interval; or UINT64_MAX
+			   */
+	uint64_t simulated_ns;       /* at most so late is it on the simulated machine, */
+	uint64_t simulated_reset_ns; /* and so late it was when the sums were reset */
+	bool delaying;
+	bool told; /* the program knows that the end has come */
 };
 
 /* ---- signals ---- */
 
 static volatile sig_atomic_t interrupted; /* the first signal that wants the end */
+static volatile sig_atomic_t asked;       /* SIGUSR1 */
 static volatile uint64_t interrupted_ns;  /* written before `interrupted`, by the handler alone */
 static const char *volatile unlink_path;
 
@@ -70,297 +82,342 @@ static void on_end(int sig)
 	errno = saved;
 }
 
+static void on_ask(int sig)
+{
+	(void)sig;
+	asked = 1;
+}
+
 /* SIGCHLD has a handler only so that it ends csw_poll's wait. */
 static void on_child(int sig)
 {
 	(void)sig;
 }
 
+static void catch (int sig, void (*handler)(int), int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART | flags };
+
+	sigemptyset(&action.sa_mask);
+	sigaddset(&action.sa_mask, SIGINT);
+	sigaddset(&action.sa_mask, SIGTERM);
+	sigaction(sig, &action, NULL);
+}
+
 /* Called after the fork, so that the program has the dispositions that csw-sample was started with.
  */
 static void catch_signals(void)
 {
-	struct sigaction end = { .sa_handler = on_end, .sa_flags = SA_RESTART };
-	struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
-
-	sigemptyset(&end.sa_mask);
-	sigaddset(&end.sa_mask, SIGINT);
-	sigaddset(&end.sa_mask, SIGTERM);
-	sigemptyset(&child.sa_mask);
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGCHLD, &child, NULL);
+	catch (SIGINT, on_end, 0);
+	catch (SIGTERM, on_end, 0);
+	catch (SIGUSR1, on_ask, 0);
+	catch (SIGCHLD, on_child, SA_NOCLDSTOP);
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a line that says so */
 }
 
-/* ---- the program ---- */
+/* ---- deadlines ---- */
 
-/* In the child. Returns only into _exit: nothing of the parent's stdio may be flushed twice. */
-static void become_program(int go, int failure, char **argv)
+static uint64_t clock_ns(const struct run *r)
 {
-	int error;
-	char byte;
-
-	if (read(go, &byte, 1) != 1)
-		_exit(EXIT_SELF); /* called off; nobody looks at it */
-	execvp(argv[0], argv);
-	error = errno;
-	if (write(failure, &error, sizeof(error)) != sizeof(error))
-		_exit(EXIT_SELF);
-	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+	return csw_options_simulated(r->o) ? r->simulated_ns : now_ns();
 }
 
-static int fork_program(struct program *p)
+/* A simulated machine ends by itself, but for a run of no length. */
+static void set_deadlines(struct run *r)
 {
-	int go[2], failure[2];
+	const struct csw_options *o = r->o;
 
-	if (pipe2(go, O_CLOEXEC) < 0)
-		return -errno;
-	if (pipe2(failure, O_CLOEXEC) < 0) {
-		int ret = -errno;
-
-		close(go[0]);
-		close(go[1]);
-		return ret;
-	}
-	p->pid = fork();
-	if (p->pid == 0) {
-		close(go[1]); /* or the end of csw-sample would not be seen */
-		become_program(go[0], failure[1], p->argv);
-	}
-	close(go[0]);
-	close(failure[1]);
-	p->go = go[1];
-	p->failure = failure[0];
-	return p->pid < 0 ? -errno : 0;
+	r->start_ns = now_ns();
+	r->end_ns = r->next_ns = UINT64_MAX;
+	if (o->has_duration && !(csw_options_simulated(o) && o->duration_ns))
+		r->end_ns = r->start_ns + o->delay_ns + o->duration_ns;
+	r->delaying = o->delay_ns != 0;
+	if (o->delay_ns || o->interval_ns)
+		r->next_ns = clock_ns(r) + (o->delay_ns ? o->delay_ns : o->interval_ns);
 }
 
-static int status_of(int wait_status)
+static int ms_until(uint64_t now, uint64_t then)
 {
-	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-static bool has_ended(struct program *p, int flags)
-{
-	int status;
-	pid_t pid;
-
-	if (!p->pid)
-		return true;
-	do
-		pid = waitpid(p->pid, &status, flags);
-	while (pid < 0 && errno == EINTR);
-	if (pid == 0)
-		return false;
-	if (pid > 0)
-		p->status = status_of(status);
-	p->pid = 0;
-	return true;
-}
-
-static void close_pipes(struct program *p)
-{
-	if (p->go >= 0)
-		close(p->go);
-	if (p->failure >= 0)
-		close(p->failure);
-	p->go = p->failure = -1;
-}
-
-/* Lets the program run: 0, or -errno of the exec that failed. */
-static int release_program(struct program *p)
-{
-	int error = 0;
-	ssize_t bytes =
-		write(p->go, "", 1); /* EPIPE: a signal has killed it already, its status tells */
-
-	if (bytes < 0 && errno != EPIPE)
-		return -errno;
-	do
-		bytes = read(p->failure, &error, sizeof(error));
-	while (bytes < 0 && errno == EINTR);
-	close_pipes(p);
-	return bytes == sizeof(error) ? -error : 0;
-}
-
-static void end_program(struct program *p)
-{
-	if (has_ended(p, WNOHANG))
-		return;
-	csw_complain("counting has ended before %s: sent SIGTERM to it (process %d)", p->argv[0],
-		     (int)p->pid);
-	kill(p->pid, SIGTERM);
-	kill(p->pid, SIGCONT); /* a stopped one would never see it */
-	has_ended(p, 0);
-}
-
-/* ---- the processes of -p ---- */
-
-/* The process that a thread belongs to, from /proc; 0: not known. */
-static int32_t process_of(int32_t tid)
-{
-	char path[64], line[128];
-	int32_t pid = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "re");
-	if (!file)
+	if (then <= now)
 		return 0;
-	while (!pid && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "Tgid:", 5) == 0)
-			pid = (int32_t)strtol(line + 5, NULL, 10);
-	}
-	fclose(file);
-	return pid;
+	if (then - now >= POLL_MS * NS_PER_MS)
+		return POLL_MS;
+	return (int)((then - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-static int check_pids(const struct csw_options *o)
+static int poll_ms(const struct run *r)
 {
-	for (size_t i = 0; i < o->nr_pids; i++) {
-		int32_t pid = process_of(o->pids[i]);
+	int end = ms_until(now_ns(), r->end_ns), next = ms_until(clock_ns(r), r->next_ns);
 
-		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
-			csw_complain("-p %d: there is no such process", o->pids[i]);
-			return -ESRCH;
-		}
-		/* kill() knows threads as well, but a scope by process would never match one. */
-		if (pid && pid != o->pids[i]) {
-			csw_complain("-p %d: this is a thread of process %d; use -p %d", o->pids[i],
-				     pid, pid);
-			return -ESRCH;
-		}
+	return end < next ? end : next;
+}
+
+/* An interval that was missed altogether is part of the one that ends now. */
+static void set_next(struct run *r)
+{
+	uint64_t now = clock_ns(r);
+
+	if (!r->o->interval_ns) {
+		r->next_ns = UINT64_MAX;
+		return;
 	}
+	if (now >= r->next_ns)
+		r->next_ns += ((now - r->next_ns) / r->o->interval_ns + 1) * r->o->interval_ns;
+}
+
+/* After csw_tick. */
+static int read_simulated_clock(struct run *r, struct csw_error *err)
+{
+	struct csw_table_opts opts = { .size = sizeof(opts) };
+	struct csw_summary summary = { .duration_ns = 0 };
+	struct csw_table *table;
+	int ret;
+
+	if (!csw_options_simulated(r->o))
+		return 0;
+	ret = csw_table_open(&table, r->s, CSW_BY_CPU, &opts, err);
+	if (ret < 0)
+		return ret;
+	csw_table_summary(table, &summary, sizeof(summary));
+	csw_table_close(table);
+	r->simulated_ns = r->simulated_reset_ns + summary.duration_ns;
 	return 0;
 }
 
 /* ---- the loop ---- */
 
-/* When to end, by the clock of this machine. A simulated one has its own and ends by itself. */
-static uint64_t end_ns(const struct csw_options *o)
+static int show(struct run *r, struct csw_error *err)
 {
-	if (!o->has_duration || (csw_options_simulated(o) && o->duration_ns))
-		return UINT64_MAX;
-	return now_ns() + o->duration_ns;
+	int ret;
+
+	csw_progress_erase(&r->progress);
+	ret = r->hooks->show(r->hooks->ctx, r->s);
+	err->text[0] = '\0'; /* the hook has said it */
+	return ret;
 }
 
-static int ms_until(uint64_t end)
+/* The delay or an interval is over, or seems so. */
+static int turn(struct run *r, struct csw_error *err)
 {
-	uint64_t now = now_ns();
+	int ret = csw_tick(r->s, err);
 
-	if (end <= now)
+	if (ret == 0)
+		ret = read_simulated_clock(r, err);
+	if (ret < 0 || clock_ns(r) < r->next_ns)
+		return ret;
+	if (!r->delaying)
+		ret = show(r, err);
+	if (ret == 0)
+		ret = csw_reset(r->s, err);
+	r->simulated_reset_ns = r->simulated_ns;
+	r->delaying = false;
+	set_next(r);
+	return ret;
+}
+
+/* SIGUSR1 has no meaning where tables come anyway, nor where nothing has been counted. */
+static int answer(struct run *r, struct csw_error *err)
+{
+	int ret;
+
+	asked = 0;
+	if (r->o->interval_ns || r->delaying)
 		return 0;
-	return end - now >= POLL_MS * NS_PER_MS ? POLL_MS : (int)((end - now) / NS_PER_MS) + 1;
+	ret = csw_tick(r->s, err);
+	return ret < 0 ? ret : show(r, err);
 }
 
 /* Looks whether the run is over; a signal shortens it. */
-static bool is_over(struct program *p, uint64_t *end, bool *told)
+static bool is_over(struct run *r)
 {
-	if (p->argv && has_ended(p, WNOHANG))
+	const struct csw_options *o = r->o;
+
+	if (o->command && csw_program_has_ended(&r->program))
 		return true;
-	if (interrupted && !p->argv)
+	if (interrupted && !o->command)
 		return true;
-	if (interrupted && !*told) {
+	if (!o->command && !o->has_duration && csw_watch_is_over(&r->watch))
+		return true;
+	if (interrupted && !r->told) {
 		/* Ctrl-C reaches the program by itself, SIGTERM does not. */
 		if (interrupted == SIGTERM)
-			kill(p->pid, SIGTERM);
-		if (*end > now_ns() + GRACE_NS)
-			*end = now_ns() + GRACE_NS;
-		*told = true;
+			kill(r->program.pid, SIGTERM);
+		if (r->end_ns > now_ns() + GRACE_NS)
+			r->end_ns = now_ns() + GRACE_NS;
+		r->told = true;
 	}
-	return now_ns() >= *end;
+	return now_ns() >= r->end_ns;
 }
 
-static int count(struct csw_session *s, struct program *p, uint64_t end, struct csw_error *err)
+/* 1: go on; 0: the source has ended. */
+static int step(struct run *r, struct csw_error *err)
 {
-	bool told = false;
+	int ms = poll_ms(r), ret;
+
+	csw_progress_draw(&r->progress, now_ns() - r->start_ns);
+	ret = csw_poll(r->s, ms, err);
+	if (ret <= 0)
+		return ret;
+	if (csw_options_simulated(r->o))
+		r->simulated_ns += (uint64_t)ms * NS_PER_MS;
+	ret = 0;
+	/* What ends with the run itself is shown at its end. */
+	if (clock_ns(r) >= r->next_ns && now_ns() < r->end_ns)
+		ret = turn(r, err);
+	if (ret == 0 && asked)
+		ret = answer(r, err);
+	return ret < 0 ? ret : 1;
+}
+
+/* Nothing is left of what ran before counting was to begin. */
+static int end_delay(struct run *r, struct csw_error *err)
+{
+	int ret = csw_tick(r->s, err);
+
+	csw_complain("the run has ended within the %llu ms of --delay: nothing was counted",
+		     (unsigned long long)(r->o->delay_ns / NS_PER_MS));
+	return ret < 0 ? ret : csw_reset(r->s, err);
+}
+
+static int count(struct run *r, struct csw_error *err)
+{
 	int ret = 1;
 
-	while (ret > 0 && !is_over(p, &end, &told))
-		ret = csw_poll(s, ms_until(end), err);
+	set_deadlines(r);
+	while (ret > 0 && !is_over(r))
+		ret = step(r, err);
+	csw_progress_erase(&r->progress);
+	if (ret >= 0 && r->delaying)
+		ret = end_delay(r, err);
 	return ret < 0 ? ret : 0;
 }
 
-static int open_session(struct csw_session **s, const struct csw_options *o,
-			const struct program *p, struct csw_error *err)
+/* ---- one run ---- */
+
+struct csw_table_opts csw_run_table_opts(const struct csw_options *o)
 {
+	return (struct csw_table_opts){
+		.size = sizeof(struct csw_table_opts),
+		.sort = o->sort,
+		.top = o->top,
+	};
+}
+
+/* A column that does not exist shall not cost a measurement: a table just begun knows it as well.
+ */
+static int check_table(const struct run *r, struct csw_error *err)
+{
+	struct csw_table_opts opts = csw_run_table_opts(r->o);
+	struct csw_table *table;
+	int ret = csw_table_open(&table, r->s, r->o->by, &opts, err);
+
+	csw_table_close(table);
+	return ret;
+}
+
+static int open_session(struct run *r, struct csw_error *err)
+{
+	const struct csw_options *o = r->o;
 	struct csw_opts opts = {
 		.size = sizeof(opts),
 		.driver = o->driver,
 		.sav = o->sav,
 		.ring_bytes = o->ring_bytes,
-		.duration_ns = o->duration_ns,
-		.pids = o->pids,
-		.nr_pids = o->nr_pids,
-		.tree = p->pid,
+		.duration_ns = o->duration_ns ? o->delay_ns + o->duration_ns : 0,
+		.pids = o->pids.ids,
+		.nr_pids = o->pids.nr,
+		.tids = o->tids.ids,
+		.nr_tids = o->tids.nr,
+		.tree = r->program.pid,
+		.cgroup = o->cgroup,
+		.cpus = o->cpus,
+		.histogram = o->histogram,
+		.cgroups = o->by == CSW_BY_CGROUP,
 	};
 
-	return csw_open(s, o->trigger, o->events, &opts, err);
+	return csw_open(&r->s, o->trigger, o->events, &opts, err);
 }
 
 /* The exit status for a failed call of the library. Names are checked before anything runs: those
  * are bad usage. */
 static int fail(const struct csw_options *o, bool opening, int ret, const struct csw_error *err)
 {
-	csw_complain("%s", err->text);
+	if (err->text[0])
+		csw_complain("%s", err->text);
 	if (opening && (ret == -ENOENT || ret == -EINVAL))
 		return EXIT_USAGE;
 	return o->command ? EXIT_SELF : EXIT_FAILED;
 }
 
-static int fail_exec(const struct program *p, int ret)
+static int fail_exec(const struct csw_program *p, int ret)
 {
 	csw_complain("cannot run %s: %s", p->argv[0], strerror(-ret));
 	return ret == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-static int measure(struct csw_session *s, const struct csw_options *o, struct program *p)
+static uint64_t own_cpu_ns(void)
 {
-	struct csw_error err = { .code = 0 };
-	int ret = csw_start(s, &err), stopped;
+	struct rusage u;
 
-	if (ret < 0)
-		return fail(o, false, ret, &err);
-	if (p->argv) {
-		ret = release_program(p);
-		if (ret < 0)
-			return fail_exec(p, ret);
-	}
-	ret = count(s, p, end_ns(o), &err);
-	if (ret < 0)
-		return fail(o, false, ret, &err);
-	stopped = csw_stop(s, &err);
-	return stopped < 0 ? fail(o, false, stopped, &err) : 0;
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_S +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NS_PER_US;
 }
 
-int csw_run(struct csw_session **out, const struct csw_options *o, int *program_status)
+static int measure(struct run *r, struct csw_error *err)
 {
-	struct program p = { .go = -1, .failure = -1, .argv = o->command };
-	struct csw_error err = { .code = 0 };
-	int status = o->command ? EXIT_SELF : EXIT_FAILED, ret;
+	int ret = csw_start(r->s, err);
 
-	*out = NULL;
-	*program_status = 0;
-	if (check_pids(o) < 0)
-		return status;
-	ret = o->command ? fork_program(&p) : 0;
+	if (ret < 0)
+		return fail(r->o, false, ret, err);
+	ret = check_table(r, err);
+	if (ret < 0)
+		return fail(r->o, true, ret, err);
+	ret = csw_program_release(&r->program);
+	if (ret < 0)
+		return fail_exec(&r->program, ret);
+	ret = count(r, err);
+	if (ret == 0)
+		ret = csw_stop(r->s, err);
+	return ret < 0 ? fail(r->o, false, ret, err) : 0;
+}
+
+static int open_and_measure(struct run *r, struct csw_run_result *result)
+{
+	struct csw_error err = { .code = 0 };
+	uint64_t before_ns;
+	int ret = csw_program_fork(&r->program, r->o->command), status;
+
 	if (ret < 0) {
 		csw_complain("cannot start a process: %s", strerror(-ret));
-		close_pipes(&p);
-		return status;
+		return fail(r->o, false, ret, &err);
 	}
 	catch_signals();
-	ret = open_session(out, o, &p, &err);
-	status = ret < 0 ? fail(o, true, ret, &err) : measure(*out, o, &p);
-	if (p.go >= 0) {
-		close_pipes(&p); /* it never got its byte and goes */
-		has_ended(&p, 0);
-	}
-	end_program(&p);
-	*program_status = p.status;
-	if (status) {
-		csw_close(*out);
-		*out = NULL;
-	}
+	ret = open_session(r, &err);
+	if (ret < 0)
+		return fail(r->o, true, ret, &err);
+	before_ns = own_cpu_ns();
+	status = measure(r, &err);
+	result->own_cpu_ns = own_cpu_ns() - before_ns;
+	return status;
+}
+
+int csw_run(struct csw_run_result *result, const struct csw_options *o,
+	    const struct csw_run_hooks *hooks)
+{
+	struct run r = { .o = o, .hooks = hooks, .program = { .go = -1, .failure = -1 } };
+	int status = o->command ? EXIT_SELF : EXIT_FAILED;
+
+	*result = (struct csw_run_result){ .session = NULL };
+	csw_progress_init(&r.progress, o);
+	if (csw_watch_open(&r.watch, o) == 0)
+		status = open_and_measure(&r, result);
+	csw_program_end(&r.program);
+	csw_watch_close(&r.watch);
+	result->program_status = r.program.status;
+	if (status)
+		csw_close(r.s);
+	else
+		result->session = r.s;
 	return status;
 }

@@ -5,16 +5,33 @@
 #include "cli/options.h"
 #include "csw/csw.h"
 
+/* What the run asks for while it goes on. */
+struct csw_run_hooks {
+	/* Shows what has been counted up to now: an interval has ended, or SIGUSR1 asks. 0, or
+	 * -errno, the reason printed, and the run has failed. */
+	int (*show)(void *ctx, const struct csw_session *s);
+	void *ctx;
+};
+
+struct csw_run_result {
+	struct csw_session *session; /* stopped, to make the last table from; NULL on failure */
+	int program_status;          /* 128 + signal; 0 without a program */
+	uint64_t own_cpu_ns;         /* what csw-sample itself took from start to stop */
+};
+
 /*
- * Counts until the duration is over, the program has ended, the simulation has ended, or a signal
- * says so. 0 and *out to make tables from, *program_status being the program's exit status (128 +
- * signal), 0 without one; or the exit status of csw-sample, the reason printed and *out NULL. No
- * program is left running.
+ * Counts until the duration is over, the program or what was watched has ended, the simulation has
+ * ended, or a signal says so. 0; or the exit status of csw-sample, the reason printed. No program
+ * is left running.
  */
-int csw_run(struct csw_session **out, const struct csw_options *o, int *program_status);
+int csw_run(struct csw_run_result *result, const struct csw_options *o,
+	    const struct csw_run_hooks *hooks);
 
 /* Names a file that a second Ctrl-C, which ends csw-sample at once, takes away first; NULL: none.
  * Borrowed. */
 void csw_run_unlink_if_killed(const char *path);
+
+/* How o wants its tables. */
+struct csw_table_opts csw_run_table_opts(const struct csw_options *o);
 
 #endif

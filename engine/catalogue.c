@@ -18,6 +18,7 @@
 #include "engine/names.h"
 #include "engine/pfm.h"
 #include "engine/sysfs.h"
+#include "engine/text.h"
 #include "engine/tryout.h"
 
 #define COUNTER_INSTEAD                                                                            \
@@ -38,21 +39,33 @@ struct software {
 	const char *name, *alias;
 	uint64_t config;
 	unsigned traits;
+	const char *summary;
 };
 
 static const struct software softwares[] = {
-	{ "cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, SW_CLOCK },
-	{ "task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, SW_CLOCK },
-	{ "page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, SW_NEVER_IDLE },
-	{ "context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, SW_KERNEL_ONLY },
-	{ "cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, SW_KERNEL_ONLY },
-	{ "minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, SW_NEVER_IDLE },
-	{ "major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, SW_NEVER_IDLE },
-	{ "alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, SW_NEVER_IDLE },
-	{ "emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, SW_NEVER_IDLE },
-	{ "cgroup-switches", NULL, PERF_COUNT_SW_CGROUP_SWITCHES, SW_KERNEL_ONLY },
-	{ "dummy", NULL, PERF_COUNT_SW_DUMMY, SW_NOTHING },
-	{ "bpf-output", NULL, PERF_COUNT_SW_BPF_OUTPUT, SW_NOTHING },
+	{ "cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, SW_CLOCK,
+	  "time on a CPU by its timer, in ns" },
+	{ "task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, SW_CLOCK,
+	  "time on a CPU by the scheduler, in ns" },
+	{ "page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, SW_NEVER_IDLE,
+	  "pages that had to be brought in or mapped" },
+	{ "context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, SW_KERNEL_ONLY,
+	  "switches from one thread to another; the event behind the trigger switch" },
+	{ "cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, SW_KERNEL_ONLY,
+	  "moves of a thread to another CPU" },
+	{ "minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, SW_NEVER_IDLE,
+	  "page faults without reading from a disk" },
+	{ "major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, SW_NEVER_IDLE,
+	  "page faults that read from a disk" },
+	{ "alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, SW_NEVER_IDLE,
+	  "unaligned accesses that the kernel mended" },
+	{ "emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, SW_NEVER_IDLE,
+	  "instructions that the kernel emulated" },
+	{ "cgroup-switches", NULL, PERF_COUNT_SW_CGROUP_SWITCHES, SW_KERNEL_ONLY,
+	  "switches to a thread of another cgroup" },
+	{ "dummy", NULL, PERF_COUNT_SW_DUMMY, SW_NOTHING, "counts nothing" },
+	{ "bpf-output", NULL, PERF_COUNT_SW_BPF_OUTPUT, SW_NOTHING,
+	  "counts nothing: the way out for BPF programs" },
 };
 
 /* perf's generic hardware names; the kernel maps them to the CPU's own events. */
@@ -60,20 +73,29 @@ static const struct generic {
 	const char *name, *alias;
 	const char *sysfs; /* how /sys/bus/event_source/devices/cpu/events calls it */
 	uint64_t config;
+	const char *summary;
 } generics[] = {
-	{ "cycles", "cpu-cycles", "cpu-cycles", PERF_COUNT_HW_CPU_CYCLES },
-	{ "instructions", NULL, "instructions", PERF_COUNT_HW_INSTRUCTIONS },
-	{ "cache-references", NULL, "cache-references", PERF_COUNT_HW_CACHE_REFERENCES },
-	{ "cache-misses", NULL, "cache-misses", PERF_COUNT_HW_CACHE_MISSES },
+	{ "cycles", "cpu-cycles", "cpu-cycles", PERF_COUNT_HW_CPU_CYCLES,
+	  "cycles of the core while it does not halt" },
+	{ "instructions", NULL, "instructions", PERF_COUNT_HW_INSTRUCTIONS,
+	  "instructions retired" },
+	{ "cache-references", NULL, "cache-references", PERF_COUNT_HW_CACHE_REFERENCES,
+	  "accesses to a cache, mostly the last level" },
+	{ "cache-misses", NULL, "cache-misses", PERF_COUNT_HW_CACHE_MISSES,
+	  "accesses that missed that cache; L2 misses on AMD Zen" },
 	{ "branches", "branch-instructions", "branch-instructions",
-	  PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ "branch-misses", NULL, "branch-misses", PERF_COUNT_HW_BRANCH_MISSES },
-	{ "bus-cycles", NULL, "bus-cycles", PERF_COUNT_HW_BUS_CYCLES },
-	{ "ref-cycles", NULL, "ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES },
+	  PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branch instructions retired" },
+	{ "branch-misses", NULL, "branch-misses", PERF_COUNT_HW_BRANCH_MISSES,
+	  "branches predicted wrongly" },
+	{ "bus-cycles", NULL, "bus-cycles", PERF_COUNT_HW_BUS_CYCLES, "cycles of the bus" },
+	{ "ref-cycles", NULL, "ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES,
+	  "cycles at the constant reference rate" },
 	{ "stalled-cycles-frontend", "idle-cycles-frontend", "stalled-cycles-frontend",
-	  PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	  PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
+	  "cycles in which no instruction could be fetched" },
 	{ "stalled-cycles-backend", "idle-cycles-backend", "stalled-cycles-backend",
-	  PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+	  PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+	  "cycles in which no instruction could be executed" },
 };
 
 /* Triggers that the patent and the tables name, and that need what this version or this machine has
@@ -102,9 +124,7 @@ struct lookup {
 	struct csw_error *err;
 };
 
-/* ---- the text
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- the text ---- */
 
 static bool is_named(const char *text, const char *name, const char *alias)
 {
@@ -199,8 +219,7 @@ static int begin(struct lookup *l, const char *name)
 	return 0;
 }
 
-/* ---- names that nobody knows
- * ----------------------------------------------------------------------------------------- */
+/* ---- names that nobody knows ---- */
 
 /* "page-faults:x": the event is there, the modifier is not. */
 static bool has_bad_modifier(const char *head)
@@ -303,8 +322,7 @@ static int refuse_elsewhere(const struct lookup *l)
 			     lack_of_pmu(l, lack, sizeof(lack)));
 }
 
-/* ---- the kinds of names
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the kinds of names ---- */
 
 static void resolve_generic(const struct lookup *l, const struct generic *g)
 {
@@ -490,8 +508,7 @@ static int dispatch(const struct lookup *l)
 	return ret == -ENOENT ? unknown(l) : ret;
 }
 
-/* ---- what every event needs in the end
- * ------------------------------------------------------------------------------- */
+/* ---- what every event needs in the end ---- */
 
 static int finish_software(const struct lookup *l)
 {
@@ -558,9 +575,7 @@ int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_er
 	return ret ? ret : csw_tryout_event(out, 0, COUNTER_INSTEAD, err);
 }
 
-/* ---- triggers
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- triggers ---- */
 
 static int refuse_planned(const struct planned *p, struct csw_error *err)
 {
@@ -665,4 +680,31 @@ int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *ou
 	}
 	settle_sav(out);
 	return csw_tryout_event(&out->event, out->sav, TRIGGER_INSTEAD, err);
+}
+
+/* ---- for lists ---- */
+
+bool csw_catalogue_name(size_t i, struct csw_catalogue_name *out)
+{
+	static const struct csw_catalogue_name others[] = {
+		{ "LLC_MISSES", NULL, "misses of the last-level cache, by the cores' own event",
+		  true },
+		{ "rNNN", NULL, "a raw code of the CPU's, in hexadecimal, such as r412e", true },
+	};
+
+	if (i < NR(softwares)) {
+		*out = (struct csw_catalogue_name){ softwares[i].name, softwares[i].alias,
+						    softwares[i].summary, false };
+		return true;
+	}
+	i -= NR(softwares);
+	if (i < NR(generics)) {
+		*out = (struct csw_catalogue_name){ generics[i].name, generics[i].alias,
+						    generics[i].summary, true };
+		return true;
+	}
+	i -= NR(generics);
+	if (i < NR(others))
+		*out = others[i];
+	return i < NR(others);
 }

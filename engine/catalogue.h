@@ -9,8 +9,11 @@
 #ifndef CSW_ENGINE_CATALOGUE_H
 #define CSW_ENGINE_CATALOGUE_H
 
-#include "engine/event.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "csw/csw.h"
+#include "engine/event.h"
 
 /* See csw_driver_ops.resolve_counter and resolve_trigger for what they return. */
 int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_error *err);
@@ -20,5 +23,15 @@ int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *ou
 /* One line on why there are no hardware counters here: "this is a virtual machine (KVM) whose ...".
  */
 const char *csw_catalogue_no_pmu(char *text, size_t bytes);
+
+/* A name that every machine knows, wherever it can be counted. */
+struct csw_catalogue_name {
+	const char *name, *alias; /* alias: NULL where there is none */
+	const char *summary;
+	bool hardware;
+};
+
+/* The i-th of them, from 0; false behind the last. Static storage. */
+bool csw_catalogue_name(size_t i, struct csw_catalogue_name *out);
 
 #endif

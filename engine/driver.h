@@ -18,6 +18,8 @@ struct csw_plan {
 	struct csw_trigger trigger;
 	struct csw_event counters[CSW_COUNTERS_MAX];
 	unsigned nr_counters;
+	const char *cpus;        /* count on these only, "0-3,8"; NULL: on all */
+	bool cgroups;            /* fill in csw_record.cgroup */
 	uint64_t ring_bytes;     /* wished size of one CPU's ring; 0: the driver's choice within its
 				    budget */
 	uint64_t duration_ns;    /* how long the run is meant to last, 0: not known; the simulated
@@ -69,6 +71,14 @@ struct csw_driver_ops {
 	/* Waits until a ring fills up or the time is over: 1 go on, 0 the source has ended
 	 * (simulations, files). */
 	int (*wait)(struct csw_driver *drv, int timeout_ms, struct csw_error *err);
+
+	/* Reads the counters of every CPU: each stream gets one READ, in its place, within the next
+	 * snapshot. */
+	int (*tick)(struct csw_driver *drv, struct csw_error *err);
+
+	/* The path of a cgroup from the cgroup mount, "/" the root; NULL: nobody knows it. Good
+	 * until close. The call is NULL where a driver has no cgroups. */
+	const char *(*cgroup_path)(struct csw_driver *drv, uint64_t id);
 
 	/* Notes how far every ring is filled now, for next(). Returns the horizon: every record up
 	 * to this time lies within the snapshot (but for a writer stopped in mid-record);

@@ -15,9 +15,4 @@ int csw_error_set(struct csw_error *err, int code, const char *format, ...)
 int csw_error_prefix(struct csw_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Copies in to out[bytes] so that any terminal can show it: printable ASCII and valid UTF-8 stay,
- * control characters (C1 too) and bytes that are no UTF-8 become \xNN. What does not fit is cut
- * between characters and ends in "...". Returns out. */
-const char *csw_escape(char *out, size_t bytes, const char *in);
-
 #endif

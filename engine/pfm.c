@@ -293,3 +293,76 @@ bool csw_pfm_elsewhere(const char *name, char *pmus, size_t bytes)
 	pthread_mutex_unlock(&lock);
 	return nr > 0;
 }
+
+/* Steps to the next unit mask of the event at hand. */
+static bool next_umask(struct csw_pfm_walk *walk, const pfm_event_info_t *event,
+		       struct csw_pfm_name *out)
+{
+	pfm_event_attr_info_t attr;
+
+	while (walk->attr < event->nattrs) {
+		memset(&attr, 0, sizeof(attr));
+		attr.size = sizeof(attr);
+		if (pfm_get_event_attr_info(walk->event, walk->attr++, PFM_OS_PERF_EVENT_EXT,
+					    &attr) == PFM_SUCCESS &&
+		    attr.type == PFM_ATTR_UMASK) {
+			out->umask = attr.name;
+			out->umask_summary = attr.desc;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Steps to the next event, also into the next PMU that is here. */
+static bool next_event(struct csw_pfm_walk *walk, pfm_pmu_info_t *pmu)
+{
+	walk->attr = 0;
+	if (walk->inside)
+		walk->event = pfm_get_event_next(walk->event);
+	while (!walk->inside || walk->event < 0) {
+		walk->pmu += walk->inside;
+		walk->inside = false;
+		if (walk->pmu >= PFM_PMU_MAX)
+			return false;
+		if (!get_pmu((pfm_pmu_t)walk->pmu, pmu) || !pmu->is_present) {
+			walk->pmu++;
+			continue;
+		}
+		walk->event = pmu->first_event;
+		walk->inside = true;
+	}
+	return get_pmu((pfm_pmu_t)walk->pmu, pmu);
+}
+
+static bool next_name(struct csw_pfm_walk *walk, struct csw_pfm_name *out)
+{
+	pfm_event_info_t event;
+	pfm_pmu_info_t pmu;
+
+	if (start() != PFM_SUCCESS)
+		return false;
+	memset(out, 0, sizeof(*out));
+	if (!walk->inside || !get_event(walk->event, &event) || !next_umask(walk, &event, out)) {
+		do {
+			if (!next_event(walk, &pmu))
+				return false;
+		} while (!get_event(walk->event, &event));
+	} else if (!get_pmu((pfm_pmu_t)walk->pmu, &pmu)) {
+		return false;
+	}
+	out->pmu = pmu.name;
+	out->event = event.name;
+	out->summary = event.desc;
+	return true;
+}
+
+bool csw_pfm_next(struct csw_pfm_walk *walk, struct csw_pfm_name *out)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = next_name(walk, out);
+	pthread_mutex_unlock(&lock);
+	return found;
+}

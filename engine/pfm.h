@@ -25,4 +25,21 @@ unsigned csw_pfm_core(char *names, size_t bytes);
 /* Some PMUs of other machines that have this event, "nhm, wsm, ..."; false when none has. */
 bool csw_pfm_elsewhere(const char *name, char *pmus, size_t bytes);
 
+/* One name for lists; all strings are libpfm4's own and stay. */
+struct csw_pfm_name {
+	const char *pmu, *event;
+	const char *umask; /* NULL: the event by itself */
+	const char *summary, *umask_summary;
+};
+
+/* Where a walk over all names of this machine's PMUs stands; zeroed before the first. */
+struct csw_pfm_walk {
+	int pmu, event, attr;
+	bool inside;
+};
+
+/* The next name: each event, then each of its unit masks. false: there is none. The lock is not
+ * held between two steps, so that whoever takes them may do as he likes. */
+bool csw_pfm_next(struct csw_pfm_walk *walk, struct csw_pfm_name *out);
+
 #endif

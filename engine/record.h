@@ -45,6 +45,9 @@ enum csw_record_type {
 	/* The kernel stopped (started again) the trigger of this CPU because it came too often. */
 	CSW_RECORD_THROTTLE,
 	CSW_RECORD_UNTHROTTLE,
+	/* The counters of this CPU were read in mid-slice (csw_tick): time, reading, lost and
+	   lost_other as in STOP. */
+	CSW_RECORD_READ,
 	/* Counting ended on this CPU; the last record of its ring: time, pid/tid as in START,
 	 * reading after the disable; lost = samples of the trigger that could not be written since
 	 * START, lost_other = records of other kinds, both as the kernel counted them, or
@@ -55,8 +58,9 @@ enum csw_record_type {
 #define CSW_LOST_UNKNOWN UINT64_MAX
 
 /* csw_record.flags */
-#define CSW_RECORD_PREEMPTED 0x1u     /* SWITCH_OUT: not of its own will */
-#define CSW_RECORD_EXEC 0x2u          /* COMM: by exec */
+#define CSW_RECORD_DETACHED 0x10u /* READ, STOP: the CPU went offline, its counters have ended */
+#define CSW_RECORD_PREEMPTED 0x1u /* SWITCH_OUT: not of its own will */
+#define CSW_RECORD_EXEC 0x2u      /* COMM: by exec */
 #define CSW_RECORD_KERNEL_THREAD 0x4u /* TASK, FORK: the thread belongs to the kernel */
 #define CSW_RECORD_SELF 0x8u          /* TASK: a thread of the measuring program itself */
 
@@ -69,6 +73,7 @@ struct csw_record {
 	uint32_t flags;
 	uint32_t nr_values; /* valid in values[] */
 	uint64_t lost, lost_other;
+	uint64_t cgroup; /* TASK, SAMPLE: the kernel's id of the thread's cgroup, 0: not known */
 	uint64_t enabled_ns, running_ns;       /* of the group, cumulative */
 	uint64_t values[1 + CSW_COUNTERS_MAX]; /* [0] the trigger, [1..] the counters in the plan's
 						  order */

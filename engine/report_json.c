@@ -8,25 +8,26 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/error.h"
-#include "engine/event.h"
+#include "engine/report_common.h"
+#include "engine/text.h"
 #include "engine/view.h"
 
 #define SCHEMA 1
 #define REPLACEMENT "\xef\xbf\xbd"
 #define REPLACEMENT_BYTES 3
-/* Each byte of a name may become a replacement character; "#32" and the NUL. */
-#define KEY_BYTES (CSW_EVENT_NAME_BYTES * REPLACEMENT_BYTES + 4)
 
 struct writer {
 	const struct csw_table *table;
+	const struct csw_report_opts *opts;
 	FILE *file;
-	size_t nr_counters;
 	const char *before; /* the next member of the report: "{" or "," */
 	int ret;            /* the first failure */
-	char keys[CSW_COUNTERS_MAX][KEY_BYTES];
+	uint64_t duration_ns;
+	struct csw_keys keys;
 };
 
 /* ---- values ---- */
@@ -43,31 +44,32 @@ static json_t *id(int32_t value)
 	return value < 0 ? json_null() : json_integer(value);
 }
 
-static const char *valid_utf8(char *out, size_t bytes, const char *in)
+/* Each byte may become a replacement character. */
+static json_t *text(const char *in)
 {
-	size_t at = 0;
+	char *valid = malloc(strlen(in) * REPLACEMENT_BYTES + 1), *to = valid;
+	json_t *string;
 	uint32_t point;
 	int n;
 
+	if (!valid)
+		return NULL;
 	while ((n = csw_utf8_next(in, &point)) != 0) {
-		const char *from = n > 0 ? in : REPLACEMENT;
-		size_t len = n > 0 ? (size_t)n : REPLACEMENT_BYTES;
+		size_t bytes = n > 0 ? (size_t)n : REPLACEMENT_BYTES;
 
-		if (at + len >= bytes)
-			break;
-		memcpy(out + at, from, len);
-		at += len;
+		memcpy(to, n > 0 ? in : REPLACEMENT, bytes);
+		to += bytes;
 		in += n > 0 ? n : 1;
 	}
-	out[at] = '\0';
-	return out;
+	*to = '\0';
+	string = json_string(valid);
+	free(valid);
+	return string;
 }
 
-static json_t *text(const char *in)
+static json_t *real_or_null(bool known, double value)
 {
-	char valid[KEY_BYTES];
-
-	return json_string(valid_utf8(valid, sizeof(valid), in));
+	return known ? json_real(value) : json_null();
 }
 
 /* Adds a member; a NULL value is an allocation that failed. */
@@ -91,7 +93,7 @@ static void dump(struct writer *w, json_t *value)
 
 static void put_key(struct writer *w, const char *key)
 {
-	fprintf(w->file, "%s\n\"%s\": ", w->before, key);
+	fprintf(w->file, w->opts->line ? "%s\"%s\":" : "%s\n\"%s\": ", w->before, key);
 	w->before = ",";
 }
 
@@ -102,31 +104,6 @@ static void put(struct writer *w, const char *key, json_t *value)
 }
 
 /* ---- the parts of the report ---- */
-
-static int is_taken(const struct writer *w, size_t nr, const char *key)
-{
-	for (size_t i = 0; i < nr; i++) {
-		if (strcmp(w->keys[i], key) == 0)
-			return 1;
-	}
-	return 0;
-}
-
-/* An event may be counted twice; its keys must differ all the same: "cycles", "cycles#2". */
-static void name_keys(struct writer *w)
-{
-	struct csw_counter c;
-
-	for (size_t j = 0; csw_table_counter(w->table, j, &c) == 0; j++) {
-		char *key = w->keys[j];
-		size_t bytes;
-
-		valid_utf8(key, KEY_BYTES - 3, c.name);
-		bytes = strlen(key);
-		for (unsigned n = 2; is_taken(w, j, key) && n <= CSW_COUNTERS_MAX; n++)
-			snprintf(key + bytes, KEY_BYTES - bytes, "#%u", n);
-	}
-}
 
 static json_t *trigger(struct writer *w, const struct csw_summary *s)
 {
@@ -143,11 +120,43 @@ static json_t *counters(struct writer *w)
 {
 	json_t *array = json_array();
 
-	for (size_t j = 0; j < w->nr_counters; j++) {
-		if (json_array_append_new(array, json_string(w->keys[j])) < 0)
+	for (size_t j = 0; j < w->keys.nr; j++) {
+		if (json_array_append_new(array, json_string(w->keys.text[j])) < 0)
 			w->ret = -ENOMEM;
 	}
 	return array;
+}
+
+static void set_rate(struct writer *w, json_t *object, size_t j, uint64_t value)
+{
+	struct csw_counter counter;
+	double rate = 0, share = 0;
+	bool has_rate, has_share;
+
+	csw_table_counter(w->table, j, &counter);
+	has_rate = csw_report_per_second(w->duration_ns, value, &rate);
+	has_share = csw_report_share(&counter, value, &share);
+	set(w, object, "per_second", real_or_null(has_rate, rate));
+	set(w, object, "share", real_or_null(has_share, share));
+}
+
+/* Buckets after the last slice are left out. */
+static void set_histogram(struct writer *w, json_t *object, size_t i, size_t j)
+{
+	uint64_t buckets[CSW_BUCKETS];
+	json_t *array;
+	size_t nr = CSW_BUCKETS;
+
+	if (csw_table_histogram(w->table, i, j, buckets) < 0)
+		return; /* not kept */
+	while (nr && !buckets[nr - 1])
+		nr--;
+	array = json_array();
+	for (size_t k = 0; k < nr; k++) {
+		if (json_array_append_new(array, number(buckets[k])) < 0)
+			w->ret = -ENOMEM;
+	}
+	set(w, object, "histogram", array);
 }
 
 static json_t *count(struct writer *w, size_t i, size_t j)
@@ -168,14 +177,25 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 	set(w, object, "running_ns", number(c.running_ns));
 	set(w, object, "min", number(c.min));
 	set(w, object, "max", number(c.max));
+	if (w->opts->rate)
+		set_rate(w, object, j, c.value);
+	if (w->opts->histogram)
+		set_histogram(w, object, i, j);
 	return object;
 }
 
-static const char *kind_of(const struct writer *w, const struct csw_row *row)
+static void set_who(struct writer *w, json_t *object, const struct csw_row *row)
 {
-	if (row->kind == CSW_KIND_THREAD && csw_view_by(w->table) == CSW_BY_PROCESS)
-		return "process";
-	return csw_kind_name(row->kind);
+	set(w, object, "kind", json_string(csw_report_kind(w->table, row)));
+	set(w, object, "pid", id(row->pid));
+	set(w, object, "tid", id(row->tid));
+	set(w, object, "comm", text(row->comm));
+	if (row->cgroup)
+		set(w, object, "cgroup", text(row->cgroup));
+	if (row->cpu >= 0)
+		set(w, object, "cpu", id(row->cpu));
+	if (csw_view_by(w->table) != CSW_BY_CPU) /* which threads ran where is not kept */
+		set(w, object, "nr_threads", number(row->nr_threads));
 }
 
 static json_t *row_object(struct writer *w, size_t i)
@@ -183,18 +203,15 @@ static json_t *row_object(struct writer *w, size_t i)
 	const struct csw_row *row = csw_table_row(w->table, i);
 	json_t *object = json_object(), *counts = json_object();
 
-	set(w, object, "kind", json_string(kind_of(w, row)));
-	set(w, object, "pid", id(row->pid));
-	set(w, object, "tid", id(row->tid));
-	set(w, object, "comm", text(row->comm));
-	if (csw_view_by(w->table) == CSW_BY_PROCESS)
-		set(w, object, "nr_threads", number(row->nr_threads));
+	set_who(w, object, row);
 	set(w, object, "slices", number(row->slices));
 	set(w, object, "oncpu_ns", number(row->oncpu_ns));
 	set(w, object, "voluntary", number(row->voluntary));
 	set(w, object, "preempted", number(row->preempted));
-	for (size_t j = 0; j < w->nr_counters; j++)
-		set(w, counts, w->keys[j], count(w, i, j));
+	set(w, object, "migrations", number(row->migrations));
+	set(w, object, "exact_ns", number(row->exact_ns));
+	for (size_t j = 0; j < w->keys.nr; j++)
+		set(w, counts, w->keys.text[j], count(w, i, j));
 	set(w, object, "counts", counts);
 	return object;
 }
@@ -202,11 +219,12 @@ static json_t *row_object(struct writer *w, size_t i)
 static void put_rows(struct writer *w)
 {
 	size_t nr = csw_table_rows(w->table);
+	const char *space = w->opts->line ? "" : "\n  ";
 
 	put_key(w, "rows");
 	fputc('[', w->file);
 	for (size_t i = 0; i < nr && !w->ret && !ferror(w->file); i++) {
-		fputs(i ? ",\n  " : "\n  ", w->file);
+		fprintf(w->file, "%s%s", i ? "," : "", space);
 		dump(w, row_object(w, i));
 	}
 	fputs("]", w->file);
@@ -230,8 +248,18 @@ static json_t *totals(struct writer *w)
 			set(w, total, "unproven", number(c.unproven));
 		}
 		set(w, total, "difference", json_integer(csw_report_difference(&c)));
-		set(w, object, w->keys[j], total);
+		set(w, object, w->keys.text[j], total);
 	}
+	return object;
+}
+
+/* cpus_ns is known only once counting has ended. */
+static json_t *time_account(struct writer *w, const struct csw_summary *s)
+{
+	json_t *object = json_object();
+
+	set(w, object, "cpus_ns", s->cpu_ns ? number(s->cpu_ns) : json_null());
+	set(w, object, "rows_ns", number(s->rows_ns));
 	return object;
 }
 
@@ -271,22 +299,24 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put_rows(w);
 	put(w, "totals", totals(w));
 	put(w, "completeness", completeness(w, s));
+	put(w, "time", time_account(w, s));
 	put(w, "slices", number(s->slices));
 	put(w, "exact_share", exact_share(s));
 	put(w, "owner_disagreements", number(s->owner_disagreements));
-	fputs("\n}\n", w->file);
+	fputs(w->opts->line ? "}\n" : "\n}\n", w->file);
 }
 
-int csw_report_json(const struct csw_table *t, FILE *file, struct csw_error *err)
+int csw_report_json(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
+		    struct csw_error *err)
 {
-	struct writer w = { .table = t, .file = file, .before = "{" };
+	struct writer w = { .table = t, .opts = opts, .file = file, .before = "{" };
 	struct csw_summary s;
 	int ret = csw_table_summary(t, &s, sizeof(s));
 
 	if (ret < 0)
 		return csw_error_set(err, ret, "the table has no summary");
-	w.nr_counters = csw_table_counters(t);
-	name_keys(&w);
+	w.duration_ns = s.duration_ns;
+	csw_report_keys(&w.keys, t);
 	put_report(&w, &s);
 	if (w.ret < 0)
 		return csw_error_set(err, w.ret, "not enough memory for the JSON report");

@@ -3,7 +3,7 @@
  * it.
  *
  * Every cell is made twice, once for the width and once to print, so that memory does not grow with
- * the rows.
+ * the rows. Invariant: numbers are never cut; where a table is too wide, names are.
  */
 #include "engine/report.h"
 
@@ -14,23 +14,34 @@
 #include <strings.h>
 
 #include "engine/error.h"
-#include "engine/event.h"
+#include "engine/report_common.h"
+#include "engine/report_histogram.h"
+#include "engine/text.h"
 #include "engine/view.h"
 
-/* An escaped byte takes 4; a name of 127 bytes and what stands around it fit. */
-#define CELL_BYTES 640
-#define COLUMNS_MAX (CSW_COUNTERS_MAX + 12)
+#define CELL_BYTES CSW_LABEL_BYTES
+#define TITLE_BYTES (CSW_KEY_BYTES + 8)
+#define COLUMNS_MAX (3 * CSW_COUNTERS_MAX + 14)
+#define GAP 2        /* cells between columns */
+#define NAME_LEAST 8 /* cells to which a name may be cut */
+
+/* A number as text, for as long as the enclosing block lasts. */
+#define NUM(r, value) csw_text_number((char[CSW_NUMBER_BYTES]){ 0 }, value, (r)->opts->raw)
 
 enum column_type {
 	COLUMN_PID,
 	COLUMN_TID,
-	COLUMN_COMM,
+	COLUMN_NAME,   /* what the row is called in this view */
+	COLUMN_CGROUP, /* besides */
 	COLUMN_THREADS,
 	COLUMN_SLICES,
 	COLUMN_ONCPU,
 	COLUMN_VOLUNTARY,
 	COLUMN_PREEMPTED,
+	COLUMN_MIGRATIONS,
 	COLUMN_COUNTER,
+	COLUMN_PER_SECOND,
+	COLUMN_SHARE,
 	COLUMN_RATIO,
 };
 
@@ -41,180 +52,181 @@ struct column {
 	size_t divisor;
 	unsigned scale; /* of the ratio */
 	bool nanoseconds;
-	char title[CELL_BYTES];
+	char title[TITLE_BYTES];
 };
 
-struct layout {
-	const struct csw_table *table;
+struct report {
+	const struct csw_table *t;
+	const struct csw_report_opts *opts;
+	FILE *file;
+	uint32_t by; /* enum csw_by */
+	struct csw_summary s;
 	unsigned nr;
 	struct column columns[COLUMNS_MAX];
 };
 
-/* ---- the width of text on a terminal ---- */
-
-struct range {
-	uint32_t first, last;
-};
-
-static bool lies_in(uint32_t point, const struct range *ranges, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		if (point >= ranges[i].first && point <= ranges[i].last)
-			return true;
-	}
-	return false;
-}
-
-/* wcwidth() would need the caller's locale, which a library must not set. The large blocks are
- * enough for padding. */
-static unsigned point_width(uint32_t point)
-{
-	static const struct range none[] = { { 0x300, 0x36f },   { 0x200b, 0x200f },
-					     { 0x202a, 0x202e }, { 0x2060, 0x206f },
-					     { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },
-					     { 0xfeff, 0xfeff } };
-	static const struct range wide[] = { { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },
-					     { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
-					     { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },
-					     { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f },
-					     { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
-
-	if (lies_in(point, none, sizeof(none) / sizeof(*none)))
-		return 0;
-	return lies_in(point, wide, sizeof(wide) / sizeof(*wide)) ? 2 : 1;
-}
-
-static unsigned text_width(const char *s)
-{
-	unsigned width = 0;
-	uint32_t point;
-	int bytes;
-
-	while ((bytes = csw_utf8_next(s, &point)) != 0) {
-		width += bytes > 0 ? point_width(point) : 1;
-		s += bytes > 0 ? bytes : 1;
-	}
-	return width;
-}
-
 /* ---- cells ---- */
 
-static void put_ms(char *out, size_t bytes, uint64_t ns)
+static void put_ms(char *out, const struct report *r, uint64_t ns)
 {
 	uint64_t us = ns / 1000 + (ns % 1000 >= 500);
 
-	snprintf(out, bytes, "%" PRIu64 ".%03u", us / 1000, (unsigned)(us % 1000));
+	snprintf(out, CELL_BYTES, "%s.%03u", NUM(r, us / 1000), (unsigned)(us % 1000));
 }
 
-static void put_id(char *out, size_t bytes, int32_t id)
+/* IDs are no quantities: no separators. */
+static void put_id(char *out, int32_t id)
 {
 	if (id < 0)
-		snprintf(out, bytes, "-");
+		strcpy(out, "-");
 	else
-		snprintf(out, bytes, "%" PRId32, id);
+		snprintf(out, CELL_BYTES, "%" PRId32, id);
 }
 
-/* A thread may call itself "[idle]", but then it has a PID; what is no thread of user space stands
- * in brackets. */
-static void put_comm(char *out, size_t bytes, const struct csw_row *row)
-{
-	char name[CELL_BYTES / 2];
-
-	csw_escape(name, sizeof(name), row->comm);
-	if (row->kind == CSW_KIND_THREAD || row->kind == CSW_KIND_KERNEL)
-		snprintf(out, bytes, "%s", name);
-	else
-		snprintf(out, bytes, "[%s]%s%s", csw_kind_name(row->kind), *name ? " " : "", name);
-}
-
-static void put_count(char *out, size_t bytes, const struct csw_count *count, bool nanoseconds)
+static void put_count(char *out, const struct report *r, const struct csw_count *count,
+		      bool nanoseconds)
 {
 	if (count->flags & CSW_COUNT_NOT_COUNTED)
-		snprintf(out, bytes, "-");
+		strcpy(out, "-");
 	else if (nanoseconds)
-		put_ms(out, bytes, count->value);
+		put_ms(out, r, count->value);
 	else
-		snprintf(out, bytes, "%" PRIu64, count->value);
+		csw_text_number(out, count->value, r->opts->raw);
 }
 
-static void put_ratio(char *out, size_t bytes, const struct layout *l, size_t i,
-		      const struct column *c)
+static void put_per_second(char *out, const struct report *r, const struct csw_count *count,
+			   bool nanoseconds)
+{
+	uint64_t whole;
+	double rate;
+
+	if ((count->flags & CSW_COUNT_NOT_COUNTED) ||
+	    !csw_report_per_second(r->s.duration_ns, count->value, &rate)) {
+		strcpy(out, "-");
+		return;
+	}
+	if (nanoseconds)
+		rate /= 1e6; /* its column is in ms */
+	whole = rate < 0x1p63 ? (uint64_t)rate : UINT64_MAX;
+	if (rate < 100)
+		snprintf(out, CELL_BYTES, "%.2f", rate);
+	else
+		csw_text_number(out, whole, r->opts->raw);
+}
+
+static void put_share(char *out, const struct report *r, const struct csw_count *count, size_t j)
+{
+	struct csw_counter counter;
+	double share;
+
+	csw_table_counter(r->t, j, &counter);
+	if ((count->flags & CSW_COUNT_NOT_COUNTED) ||
+	    !csw_report_share(&counter, count->value, &share))
+		strcpy(out, "-");
+	else
+		snprintf(out, CELL_BYTES, "%.2f", 100 * share);
+}
+
+static void put_ratio(char *out, const struct report *r, size_t i, const struct column *c)
 {
 	struct csw_count dividend = { .flags = CSW_COUNT_NOT_COUNTED }, divisor = dividend;
 
-	csw_table_count(l->table, i, c->counter, &dividend);
-	csw_table_count(l->table, i, c->divisor, &divisor);
+	csw_table_count(r->t, i, c->counter, &dividend);
+	csw_table_count(r->t, i, c->divisor, &divisor);
 	if (((dividend.flags | divisor.flags) & CSW_COUNT_NOT_COUNTED) || !divisor.value)
-		snprintf(out, bytes, "-");
+		strcpy(out, "-");
 	else
-		snprintf(out, bytes, "%.2f",
+		snprintf(out, CELL_BYTES, "%.2f",
 			 c->scale * (double)dividend.value / (double)divisor.value);
 }
 
-static void put_cell(char *out, size_t bytes, const struct layout *l, size_t i,
-		     const struct column *c)
+static void put_quantity(char *out, const struct report *r, const struct csw_row *row,
+			 uint32_t type)
 {
-	const struct csw_row *row = csw_table_row(l->table, i);
+	uint64_t value = type == COLUMN_THREADS     ? row->nr_threads
+			 : type == COLUMN_SLICES    ? row->slices
+			 : type == COLUMN_VOLUNTARY ? row->voluntary
+			 : type == COLUMN_PREEMPTED ? row->preempted
+						    : row->migrations;
+
+	csw_text_number(out, value, r->opts->raw);
+}
+
+/* out holds CELL_BYTES. */
+static void put_cell(char *out, const struct report *r, size_t i, const struct column *c)
+{
+	const struct csw_row *row = csw_table_row(r->t, i);
 	struct csw_count count = { .flags = CSW_COUNT_NOT_COUNTED };
 
+	csw_table_count(r->t, i, c->counter, &count);
 	switch (c->type) {
 	case COLUMN_PID:
-		put_id(out, bytes, row->pid);
+		put_id(out, row->pid);
 		break;
 	case COLUMN_TID:
-		put_id(out, bytes, row->tid);
+		put_id(out, row->tid);
 		break;
-	case COLUMN_COMM:
-		put_comm(out, bytes, row);
+	case COLUMN_NAME:
+		csw_report_name(out, r->t, row);
 		break;
-	case COLUMN_THREADS:
-		snprintf(out, bytes, "%" PRIu32, row->nr_threads);
-		break;
-	case COLUMN_SLICES:
-		snprintf(out, bytes, "%" PRIu64, row->slices);
+	case COLUMN_CGROUP:
+		csw_report_cgroup(out, row);
 		break;
 	case COLUMN_ONCPU:
-		put_ms(out, bytes, row->oncpu_ns);
-		break;
-	case COLUMN_VOLUNTARY:
-		snprintf(out, bytes, "%" PRIu64, row->voluntary);
-		break;
-	case COLUMN_PREEMPTED:
-		snprintf(out, bytes, "%" PRIu64, row->preempted);
+		put_ms(out, r, row->oncpu_ns);
 		break;
 	case COLUMN_COUNTER:
-		csw_table_count(l->table, i, c->counter, &count);
-		put_count(out, bytes, &count, c->nanoseconds);
+		put_count(out, r, &count, c->nanoseconds);
+		break;
+	case COLUMN_PER_SECOND:
+		put_per_second(out, r, &count, c->nanoseconds);
+		break;
+	case COLUMN_SHARE:
+		put_share(out, r, &count, c->counter);
 		break;
 	case COLUMN_RATIO:
-		put_ratio(out, bytes, l, i, c);
+		put_ratio(out, r, i, c);
+		break;
+	default:
+		put_quantity(out, r, row, c->type);
 		break;
 	}
 }
 
 /* ---- columns ---- */
 
-static struct column *add_column(struct layout *l, uint32_t type, const char *title)
+static struct column *add_column(struct report *r, uint32_t type, const char *title)
 {
-	struct column *c = &l->columns[l->nr++];
+	struct column *c = &r->columns[r->nr++];
 
 	c->type = type;
 	snprintf(c->title, sizeof(c->title), "%s", title);
 	return c;
 }
 
-static void add_counters(struct layout *l)
+static void add_counter(struct report *r, size_t j, const struct csw_counter *counter,
+			uint32_t type, const char *title)
 {
+	struct column *c = add_column(r, type, title);
+
+	c->counter = j;
+	c->nanoseconds = counter->nanoseconds;
+}
+
+static void add_counters(struct report *r)
+{
+	char title[TITLE_BYTES];
 	struct csw_counter counter;
 
-	for (size_t j = 0; csw_table_counter(l->table, j, &counter) == 0; j++) {
-		struct column *c = add_column(l, COLUMN_COUNTER, "");
-
-		csw_escape(c->title, sizeof(c->title) - sizeof("(ms)"), counter.name);
+	for (size_t j = 0; csw_table_counter(r->t, j, &counter) == 0; j++) {
+		csw_escape(title, sizeof(title) - sizeof("(ms)"), counter.name);
 		if (counter.nanoseconds)
-			strcat(c->title, "(ms)");
-		c->counter = j;
-		c->nanoseconds = counter.nanoseconds;
+			strcat(title, "(ms)");
+		add_counter(r, j, &counter, COLUMN_COUNTER, title);
+		if (!r->opts->rate)
+			continue;
+		add_counter(r, j, &counter, COLUMN_PER_SECOND, counter.nanoseconds ? "ms/s" : "/s");
+		add_counter(r, j, &counter, COLUMN_SHARE, "%");
 	}
 }
 
@@ -244,7 +256,7 @@ static bool find_counter(const struct csw_table *t, const char *const names[], c
 
 /* Ratios are only made of counts over the same privilege levels: instructions:u over cycles is no
  * IPC. */
-static void add_ratios(struct layout *l)
+static void add_ratios(struct report *r)
 {
 	static const char *const instructions[] = { "instructions",         "INST_RETIRED",
 						    "INSTRUCTIONS_RETIRED", "INSTRUCTION_RETIRED",
@@ -259,103 +271,193 @@ static void add_ratios(struct layout *l)
 	const char *modifier, *ignored;
 	struct column *c;
 
-	if (!find_counter(l->table, instructions, NULL, &instr, &modifier))
+	if (!find_counter(r->t, instructions, NULL, &instr, &modifier))
 		return;
-	if (find_counter(l->table, cycles, modifier, &part, &ignored)) {
-		c = add_column(l, COLUMN_RATIO, "IPC");
+	if (find_counter(r->t, cycles, modifier, &part, &ignored)) {
+		c = add_column(r, COLUMN_RATIO, "IPC");
 		c->counter = instr;
 		c->divisor = part;
 		c->scale = 1;
 	}
-	if (find_counter(l->table, misses, modifier, &part, &ignored)) {
-		c = add_column(l, COLUMN_RATIO, "MPKI");
+	if (find_counter(r->t, misses, modifier, &part, &ignored)) {
+		c = add_column(r, COLUMN_RATIO, "MPKI");
 		c->counter = part;
 		c->divisor = instr;
 		c->scale = 1000;
 	}
 }
 
-static void lay_out(struct layout *l)
+static bool any_cgroup(const struct csw_table *t)
+{
+	const struct csw_row *row;
+
+	for (size_t i = 0; (row = csw_table_row(t, i)) != NULL; i++) {
+		if (row->cgroup)
+			return true;
+	}
+	return false;
+}
+
+/* Which CPU a thread runs on is no property of a CPU's row, nor is how many run there. */
+static void add_columns(struct report *r)
+{
+	static const char *const names[] = {
+		[CSW_BY_THREAD] = "COMM",   [CSW_BY_PROCESS] = "COMM", [CSW_BY_COMM] = "COMM",
+		[CSW_BY_CGROUP] = "CGROUP", [CSW_BY_CPU] = "CPU",
+	};
+
+	if (r->by == CSW_BY_THREAD || r->by == CSW_BY_PROCESS)
+		add_column(r, COLUMN_PID, "PID");
+	if (r->by == CSW_BY_THREAD)
+		add_column(r, COLUMN_TID, "TID");
+	add_column(r, COLUMN_NAME, names[r->by]);
+	if (r->by != CSW_BY_CGROUP && any_cgroup(r->t))
+		add_column(r, COLUMN_CGROUP, "CGROUP");
+	if (r->by != CSW_BY_THREAD && r->by != CSW_BY_CPU)
+		add_column(r, COLUMN_THREADS, "THREADS");
+	add_column(r, COLUMN_SLICES, "SLICES");
+	add_column(r, COLUMN_ONCPU, "ONCPU(ms)");
+	add_column(r, COLUMN_VOLUNTARY, "VOL");
+	add_column(r, COLUMN_PREEMPTED, "PRE");
+	if (r->by != CSW_BY_CPU)
+		add_column(r, COLUMN_MIGRATIONS, "MIGR");
+	add_counters(r);
+	add_ratios(r);
+}
+
+static bool is_name(const struct column *c)
+{
+	return c->type == COLUMN_NAME || c->type == COLUMN_CGROUP;
+}
+
+/* Takes from the widest name until the table fits or no name has anything left to give. */
+static void fit(struct report *r)
+{
+	unsigned width = (r->nr - 1) * GAP;
+
+	for (unsigned k = 0; k < r->nr; k++)
+		width += r->columns[k].width;
+	while (r->opts->width && width > r->opts->width) {
+		struct column *widest = NULL;
+
+		for (unsigned k = 0; k < r->nr; k++) {
+			struct column *c = &r->columns[k];
+
+			if (is_name(c) && c->width > NAME_LEAST &&
+			    (!widest || c->width > widest->width))
+				widest = c;
+		}
+		if (!widest)
+			break;
+		widest->width--;
+		width--;
+	}
+}
+
+static void lay_out(struct report *r)
 {
 	char cell[CELL_BYTES];
 
-	add_column(l, COLUMN_PID, "PID");
-	if (csw_view_by(l->table) == CSW_BY_THREAD)
-		add_column(l, COLUMN_TID, "TID");
-	add_column(l, COLUMN_COMM, "COMM");
-	if (csw_view_by(l->table) == CSW_BY_PROCESS)
-		add_column(l, COLUMN_THREADS, "THREADS");
-	add_column(l, COLUMN_SLICES, "SLICES");
-	add_column(l, COLUMN_ONCPU, "ONCPU(ms)");
-	add_column(l, COLUMN_VOLUNTARY, "VOL");
-	add_column(l, COLUMN_PREEMPTED, "PRE");
-	add_counters(l);
-	add_ratios(l);
-	for (unsigned k = 0; k < l->nr; k++)
-		l->columns[k].width = text_width(l->columns[k].title);
-	for (size_t i = 0; i < csw_table_rows(l->table); i++) {
-		for (unsigned k = 0; k < l->nr; k++) {
+	add_columns(r);
+	for (unsigned k = 0; k < r->nr; k++)
+		r->columns[k].width = csw_text_width(r->columns[k].title);
+	for (size_t i = 0; i < csw_table_rows(r->t); i++) {
+		for (unsigned k = 0; k < r->nr; k++) {
 			unsigned width;
 
-			put_cell(cell, sizeof(cell), l, i, &l->columns[k]);
-			width = text_width(cell);
-			if (width > l->columns[k].width)
-				l->columns[k].width = width;
+			put_cell(cell, r, i, &r->columns[k]);
+			width = csw_text_width(cell);
+			if (width > r->columns[k].width)
+				r->columns[k].width = width;
 		}
 	}
+	fit(r);
 }
 
-/* printf's field width counts bytes, so the padding is made here. */
-static void print_cell(FILE *file, const struct layout *l, unsigned k, const char *text)
-{
-	const struct column *c = &l->columns[k];
-	int padding = (int)(c->width - text_width(text));
-	const char *end = k + 1 < l->nr ? "  " : "\n";
+/* ---- the table ---- */
 
-	if (c->type == COLUMN_COMM)
-		fprintf(file, "%s%*s%s", text, padding, "", end);
-	else
-		fprintf(file, "%*s%s%s", padding, "", text, end);
+/* printf's field width counts bytes, so the padding is made here. A path says most at its end. */
+static void print_cell(const struct report *r, unsigned k, char *text)
+{
+	const struct column *c = &r->columns[k];
+	bool left = is_name(c) && r->by != CSW_BY_CPU;
+	int padding;
+
+	if (c->type == COLUMN_CGROUP || (c->type == COLUMN_NAME && r->by == CSW_BY_CGROUP))
+		csw_text_cut_front(text, c->width);
+	else if (is_name(c))
+		csw_text_cut(text, c->width);
+	padding = (int)(c->width - csw_text_width(text));
+	fprintf(r->file, "%*s%s%*s", left ? 0 : padding, "", text, left ? padding : 0, "");
+	if (k + 1 < r->nr)
+		fprintf(r->file, "%*s", GAP, "");
 }
 
-static void print_table(FILE *file, const struct layout *l)
+static void begin(const struct report *r, const char *colour)
 {
+	if (r->opts->colour)
+		fputs(colour, r->file);
+}
+
+static void end_line(const struct report *r, bool coloured)
+{
+	if (coloured && r->opts->colour)
+		fputs("\033[0m", r->file);
+	fputc('\n', r->file);
+}
+
+static void print_row(const struct report *r, size_t i)
+{
+	const struct csw_row *row = csw_table_row(r->t, i);
+	bool special = row->kind != CSW_KIND_THREAD && row->kind != CSW_KIND_KERNEL;
 	char cell[CELL_BYTES];
 
-	for (unsigned k = 0; k < l->nr; k++)
-		print_cell(file, l, k, l->columns[k].title);
-	for (size_t i = 0; i < csw_table_rows(l->table) && !ferror(file); i++) {
-		for (unsigned k = 0; k < l->nr; k++) {
-			put_cell(cell, sizeof(cell), l, i, &l->columns[k]);
-			print_cell(file, l, k, cell);
-		}
+	if (special)
+		begin(r, "\033[2m"); /* dim */
+	for (unsigned k = 0; k < r->nr; k++) {
+		put_cell(cell, r, i, &r->columns[k]);
+		print_cell(r, k, cell);
 	}
+	end_line(r, special);
+}
+
+static void print_table(const struct report *r)
+{
+	char title[TITLE_BYTES];
+
+	begin(r, "\033[1m"); /* bold */
+	for (unsigned k = 0; k < r->nr; k++)
+		print_cell(r, k, strcpy(title, r->columns[k].title));
+	end_line(r, true);
+	for (size_t i = 0; i < csw_table_rows(r->t) && !ferror(r->file); i++)
+		print_row(r, i);
 }
 
 /* ---- above and below the table ---- */
 
-static void print_seconds(FILE *file, uint64_t ns)
+static void print_seconds(const struct report *r, uint64_t ns)
 {
 	uint64_t ms = ns / 1000000 + (ns % 1000000 >= 500000);
 
-	fprintf(file, "%" PRIu64 ".%03u s", ms / 1000, (unsigned)(ms % 1000));
+	fprintf(r->file, "%s.%03u s", NUM(r, ms / 1000), (unsigned)(ms % 1000));
 }
 
-static void print_header(FILE *file, const struct csw_summary *s)
+static void print_header(const struct report *r)
 {
+	const struct csw_summary *s = &r->s;
 	char name[CELL_BYTES];
 
 	if (s->simulated)
 		fputs("SIMULATED: a simulated machine made these numbers; they are of no real "
 		      "machine\n",
-		      file);
-	fprintf(file, "trigger %s", csw_escape(name, sizeof(name), s->trigger));
+		      r->file);
+	fprintf(r->file, "trigger %s", csw_escape(name, sizeof(name), s->trigger));
 	if (strcmp(s->trigger, s->trigger_became) != 0)
-		fprintf(file, " (%s)", csw_escape(name, sizeof(name), s->trigger_became));
-	fprintf(file, ", sav %" PRIu64 ", driver %s, %" PRIu32 " CPU%s, ", s->sav, s->driver,
+		fprintf(r->file, " (%s)", csw_escape(name, sizeof(name), s->trigger_became));
+	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
-	print_seconds(file, s->duration_ns);
-	fputs("\n\n", file);
+	print_seconds(r, s->duration_ns);
+	fputs("\n\n", r->file);
 }
 
 /* Cut, not rounded: 99.999 % is not 100. */
@@ -373,151 +475,148 @@ static void print_share(FILE *file, uint64_t part, uint64_t whole)
 	fprintf(file, "%u.%02u %%", hundredths / 100, hundredths % 100);
 }
 
-static uint64_t threads_shown(const struct csw_table *t)
+static void print_totals(const struct report *r)
 {
-	const struct csw_row *row;
-	uint64_t nr = 0;
+	uint64_t in_scope = csw_view_threads_in_scope(r->t);
 
-	for (size_t i = 0; (row = csw_table_row(t, i)) != NULL; i++) {
-		if (row->kind == CSW_KIND_THREAD || row->kind == CSW_KIND_KERNEL)
-			nr += row->nr_threads;
-	}
-	return nr;
+	fprintf(r->file, "\nthreads %s", NUM(r, r->s.threads));
+	if (in_scope != r->s.threads)
+		fprintf(r->file, " (%s of them in scope)", NUM(r, in_scope));
+	fprintf(r->file, ", slices %s, exact ", NUM(r, r->s.slices));
+	print_share(r->file, r->s.exact_ns, r->s.oncpu_ns);
+	fprintf(r->file, " of the time on a CPU, lost %s, unseen %s\n", NUM(r, r->s.lost),
+		NUM(r, r->s.unseen));
 }
 
-static void print_totals(FILE *file, const struct csw_table *t, const struct csw_summary *s)
+static void print_completeness(const struct report *r)
 {
-	uint64_t shown = threads_shown(t);
-
-	fprintf(file, "\nthreads %" PRIu64, s->threads);
-	if (shown != s->threads)
-		fprintf(file, " (%" PRIu64 " of them in scope)", shown);
-	fprintf(file, ", slices %" PRIu64 ", exact ", s->slices);
-	print_share(file, s->exact_ns, s->oncpu_ns);
-	fprintf(file, " of the time on a CPU, lost %" PRIu64 ", unseen %" PRIu64 "\n", s->lost,
-		s->unseen);
-}
-
-static void print_completeness(FILE *file, const struct csw_summary *s)
-{
+	const struct csw_summary *s = &r->s;
 	uint64_t sum = s->sav * s->samples + s->lost + s->throttled + s->unseen + s->open;
 
-	fprintf(file,
-		"completeness %s: trigger %" PRIu64 " %s sav %" PRIu64 " x samples %" PRIu64
-		" + lost %" PRIu64 " + throttled %" PRIu64 " + unseen %" PRIu64 " + open %" PRIu64
-		"\n",
-		s->triggers == sum ? "ok" : "BROKEN", s->triggers,
-		s->triggers == sum ? "=" : "is not", s->sav, s->samples, s->lost, s->throttled,
-		s->unseen, s->open);
+	fprintf(r->file,
+		"completeness %s: trigger %s %s sav %s x samples %s + lost %s + throttled %s + "
+		"unseen %s + open %s\n",
+		s->triggers == sum ? "ok" : "BROKEN", NUM(r, s->triggers),
+		s->triggers == sum ? "=" : "is not", NUM(r, s->sav), NUM(r, s->samples),
+		NUM(r, s->lost), NUM(r, s->throttled), NUM(r, s->unseen), NUM(r, s->open));
 }
 
-static void print_conservation(FILE *file, const struct csw_counter *c)
+/* Counters aside, time must add up as well: every ns of every CPU is somebody's. */
+static void print_time(const struct report *r)
+{
+	bool ok = r->s.cpu_ns == r->s.rows_ns;
+
+	if (r->s.cpu_ns)
+		fprintf(r->file, "time %s: CPUs %s ns %s rows %s ns\n", ok ? "ok" : "BROKEN",
+			NUM(r, r->s.cpu_ns), ok ? "=" : "are not", NUM(r, r->s.rows_ns));
+}
+
+static void print_conservation(const struct report *r, const struct csw_counter *c)
 {
 	char name[CELL_BYTES];
 	int64_t difference = csw_report_difference(c);
+	uint64_t magnitude = difference < 0 ? -(uint64_t)difference : (uint64_t)difference;
 
 	csw_escape(name, sizeof(name), c->name);
 	if (c->flags & CSW_COUNT_NOT_COUNTED) {
-		fprintf(file, "conservation %s: never counted", name);
+		fprintf(r->file, "conservation %s: never counted", name);
 		if (c->running_ns) {
-			fputs(", not once in ", file);
-			print_seconds(file, c->running_ns);
-			fputs(" over all CPUs: this PMU may not have the event", file);
+			fputs(", not once in ", r->file);
+			print_seconds(r, c->running_ns);
+			fputs(" over all CPUs: this PMU may not have the event", r->file);
 		}
-		fputc('\n', file);
+		fputc('\n', r->file);
 		return;
 	}
 	if (difference)
-		fprintf(file,
-			"conservation %s BROKEN: counter %" PRIu64 ", rows %" PRIu64
-			", difference %" PRId64 "\n",
-			name, c->total, c->rows, difference);
+		fprintf(r->file, "conservation %s BROKEN: counter %s, rows %s, difference %s%s\n",
+			name, NUM(r, c->total), NUM(r, c->rows), difference < 0 ? "-" : "",
+			NUM(r, magnitude));
 	else
-		fprintf(file,
-			"conservation %s ok: counter %" PRIu64 " = rows %" PRIu64
-			", of no proven thread %" PRIu64 "\n",
-			name, c->total, c->rows, c->unproven);
+		fprintf(r->file,
+			"conservation %s ok: counter %s = rows %s, of no proven thread %s\n", name,
+			NUM(r, c->total), NUM(r, c->rows), NUM(r, c->unproven));
 	if (c->running_ns < c->enabled_ns) {
-		fprintf(file, "%s counted only ", name);
-		print_share(file, c->running_ns, c->enabled_ns);
-		fputs(" of the time: its values are lower bounds\n", file);
+		fprintf(r->file, "%s counted only ", name);
+		print_share(r->file, c->running_ns, c->enabled_ns);
+		fputs(" of the time: its values are lower bounds\n", r->file);
 	}
 }
 
-static void print_counter_details(FILE *file, const struct csw_counter *c)
+static void print_counter_details(const struct report *r, const struct csw_counter *c)
 {
 	char name[CELL_BYTES], became[CELL_BYTES];
 
-	fprintf(file, "counter %s counts %s: enabled ", csw_escape(name, sizeof(name), c->name),
+	fprintf(r->file, "counter %s counts %s: enabled ", csw_escape(name, sizeof(name), c->name),
 		csw_escape(became, sizeof(became), c->became));
-	print_seconds(file, c->enabled_ns);
-	fputs(", running ", file);
-	print_seconds(file, c->running_ns);
-	fputs(" over all CPUs\n", file);
+	print_seconds(r, c->enabled_ns);
+	fputs(", running ", r->file);
+	print_seconds(r, c->running_ns);
+	fputs(" over all CPUs\n", r->file);
 }
 
-static void print_details(FILE *file, const struct csw_summary *s)
+static void print_details(const struct report *r)
 {
-	fprintf(file,
-		"owner disagreements %" PRIu64 ": samples whose own TID is not the trigger's\n",
-		s->owner_disagreements);
-	fprintf(file,
-		"switch contradictions %" PRIu64 ": switch records that deny the one before them\n",
-		s->switches_unseen);
-	fprintf(file, "lost records %" PRIu64 " of all kinds; throttles %" PRIu64 "\n",
-		s->lost_records, s->throttles);
+	fprintf(r->file, "owner disagreements %s: samples whose own TID is not the trigger's\n",
+		NUM(r, r->s.owner_disagreements));
+	fprintf(r->file, "switch contradictions %s: switch records that deny the one before them\n",
+		NUM(r, r->s.switches_unseen));
+	fprintf(r->file, "lost records %s of all kinds; throttles %s\n", NUM(r, r->s.lost_records),
+		NUM(r, r->s.throttles));
 }
 
 /* A name that became something else is told even without --verbose: no event silently becomes
  * another. */
-static void print_became(FILE *file, const struct csw_table *t)
+static void print_became(const struct report *r)
 {
 	char name[CELL_BYTES], became[CELL_BYTES];
 	struct csw_counter c;
 	const char *before = "counted ";
 
-	for (size_t j = 0; csw_table_counter(t, j, &c) == 0; j++) {
+	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++) {
 		if (strcmp(c.name, c.became) == 0)
 			continue;
-		fprintf(file, "%s%s = %s", before, csw_escape(name, sizeof(name), c.name),
+		fprintf(r->file, "%s%s = %s", before, csw_escape(name, sizeof(name), c.name),
 			csw_escape(became, sizeof(became), c.became));
 		before = ", ";
 	}
 	if (*before == ',')
-		fputc('\n', file);
+		fputc('\n', r->file);
 }
 
-static void print_footer(FILE *file, const struct csw_table *t, const struct csw_summary *s,
-			 int verbose)
+static void print_footer(const struct report *r)
 {
 	struct csw_counter c;
 
-	print_totals(file, t, s);
-	print_completeness(file, s);
-	for (size_t j = 0; csw_table_counter(t, j, &c) == 0; j++)
-		print_conservation(file, &c);
-	if (verbose) {
-		for (size_t j = 0; csw_table_counter(t, j, &c) == 0; j++)
-			print_counter_details(file, &c);
-		print_details(file, s);
+	print_totals(r);
+	print_completeness(r);
+	print_time(r);
+	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)
+		print_conservation(r, &c);
+	if (r->opts->verbose) {
+		for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)
+			print_counter_details(r, &c);
+		print_details(r);
 	} else {
-		print_became(file, t);
+		print_became(r);
 	}
-	if (s->broken)
-		fputs("BROKEN: these numbers do not add up; do not trust them\n", file);
+	if (r->s.broken)
+		fputs("BROKEN: these numbers do not add up; do not trust them\n", r->file);
 }
 
-int csw_report_text(const struct csw_table *t, FILE *file, int verbose, struct csw_error *err)
+int csw_report_text(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
+		    struct csw_error *err)
 {
-	struct layout l = { .table = t };
-	struct csw_summary s;
-	int ret = csw_table_summary(t, &s, sizeof(s));
+	struct report r = { .t = t, .opts = opts, .file = file, .by = csw_view_by(t) };
+	int ret = csw_table_summary(t, &r.s, sizeof(r.s));
 
 	if (ret < 0)
 		return csw_error_set(err, ret, "the table has no summary");
-	lay_out(&l);
-	print_header(file, &s);
-	print_table(file, &l);
-	print_footer(file, t, &s, verbose);
+	lay_out(&r);
+	print_header(&r);
+	print_table(&r);
+	if (opts->histogram)
+		csw_report_histogram(t, file, opts);
+	print_footer(&r);
 	return 0;
 }

@@ -57,11 +57,20 @@ enum csw_missing {
 	CSW_MISSING_THROTTLED,
 };
 
+/* Where the switch that caused the last sample stands. */
+enum csw_own {
+	CSW_OWN_SEEN,    /* before the sample */
+	CSW_OWN_TO_COME, /* after it: the run ended with the sample */
+	CSW_OWN_PERHAPS, /* after it if its SWITCH_OUT is missing, else before it */
+};
+
 /* Who ran between the last sample and now. */
 struct csw_stretch {
 	csw_u32 nr; /* of owner[]; CSW_STRETCH_OWNERS + 1: too many to tell apart */
 	csw_u32 owner[CSW_STRETCH_OWNERS];
 	csw_u64 ns[CSW_STRETCH_OWNERS];
+	csw_u64 from_ns; /* time of the sample that it began with */
+	csw_u64 to_ns;   /* ... and of the one that ended it */
 };
 
 struct csw_cpu_state {
@@ -75,7 +84,7 @@ struct csw_cpu_state {
 	csw_u32 switches;     /* seen since the last sample, without the one that caused it */
 	csw_u8 counting;      /* between START and STOP */
 	csw_u8 switching;     /* SWITCH_OUT was seen, its SWITCH_IN not yet */
-	csw_u8 own_to_come;   /* the last sample came before the switch that caused it */
+	csw_u8 own_to_come;   /* enum csw_own: the switch that caused the last sample */
 	csw_u8 lost;          /* records are missing since the last sample */
 	csw_u8 throttled;     /* the trigger is stopped */
 	csw_u8 was_throttled; /* ... or was since the last sample */
@@ -133,9 +142,9 @@ static inline void csw_stretch_add(struct csw_stretch *st, csw_u32 owner, csw_u6
 		st->nr++;
 }
 
-/* Ends a run at t: its time goes to `owner`, who also joins those that ran in this stretch. */
-static inline void csw_rule_charge(struct csw_cpu_state *s, struct csw_ruling *r, csw_u32 owner,
-				   csw_u64 t, csw_u32 end)
+/* Ends a run at t: its time goes to `owner`. Returns it. */
+static inline csw_u64 csw_rule_charge_time(struct csw_cpu_state *s, struct csw_ruling *r,
+					   csw_u32 owner, csw_u64 t, csw_u32 end)
 {
 	struct csw_charge *c = &r->charge[r->nr_charges++ % CSW_CHARGES_MAX];
 
@@ -144,7 +153,14 @@ static inline void csw_rule_charge(struct csw_cpu_state *s, struct csw_ruling *r
 	c->ns = t > s->since_ns ? t - s->since_ns : 0;
 	if (t > s->since_ns)
 		s->since_ns = t;
-	csw_stretch_add(&s->stretch, owner, c->ns);
+	return c->ns;
+}
+
+/* The same, and it joins those that ran in this stretch. */
+static inline void csw_rule_charge(struct csw_cpu_state *s, struct csw_ruling *r, csw_u32 owner,
+				   csw_u64 t, csw_u32 end)
+{
+	csw_stretch_add(&s->stretch, owner, csw_rule_charge_time(s, r, owner, t, end));
 }
 
 /* The switch that caused the last sample: its run ended with the sample, which has charged it. */
@@ -155,7 +171,7 @@ static inline void csw_rule_own_switch(struct csw_cpu_state *s, struct csw_rulin
 	c->owner = s->owner;
 	c->end = end;
 	c->ns = 0;
-	s->own_to_come = 0;
+	s->own_to_come = CSW_OWN_SEEN;
 }
 
 static inline void csw_rule_start(struct csw_cpu_state *s, csw_u64 t, csw_u32 owner,
@@ -166,7 +182,8 @@ static inline void csw_rule_start(struct csw_cpu_state *s, csw_u64 t, csw_u32 ow
 				     .since_ns = t,
 				     .last_ns = t,
 				     .trigger = trigger,
-				     .counting = 1 };
+				     .counting = 1,
+				     .stretch = { .from_ns = t } };
 }
 
 /* A switch whose records contradict each other: somebody ran unseen. Nobody can be charged for the
@@ -181,7 +198,7 @@ static inline void csw_rule_contradiction(struct csw_cpu_state *s, struct csw_ru
 		csw_stretch_add(&s->stretch, other, 0);
 	csw_rule_charge(s, r, CSW_OWNER_UNKNOWN, t, CSW_RUN_CUT);
 	s->owner = CSW_OWNER_UNKNOWN;
-	s->own_to_come = 0;
+	s->own_to_come = CSW_OWN_SEEN;
 	s->switches++;
 }
 
@@ -199,7 +216,7 @@ static inline void csw_rule_switch_out(struct csw_cpu_state *s, struct csw_rulin
 		prev = s->owner;
 	if (prev != s->owner) {
 		csw_rule_contradiction(s, r, prev, t);
-	} else if (s->own_to_come) {
+	} else if (s->own_to_come == CSW_OWN_TO_COME) {
 		csw_rule_own_switch(s, r, end);
 	} else {
 		csw_rule_charge(s, r, s->owner, t, end);
@@ -207,6 +224,7 @@ static inline void csw_rule_switch_out(struct csw_cpu_state *s, struct csw_rulin
 	}
 	s->left = prev;
 	s->owner = next;
+	s->own_to_come = CSW_OWN_SEEN;
 	s->switching = 1;
 	s->last_ns = t;
 }
@@ -227,8 +245,11 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 	} else if (subject != s->owner && (!known || prev == s->owner)) {
 		/* The owner's SWITCH_OUT is missing, but this record says that it ran until now. */
 		r->unseen_switches++;
-		if (s->own_to_come) {
+		if (s->own_to_come == CSW_OWN_TO_COME) {
 			csw_rule_own_switch(s, r, CSW_RUN_UNSEEN);
+		} else if (s->own_to_come == CSW_OWN_PERHAPS) {
+			/* So it was this one, and the owner's run was over with the sample. */
+			csw_rule_charge_time(s, r, s->owner, t, CSW_RUN_UNSEEN);
 		} else {
 			csw_rule_charge(s, r, s->owner, t, CSW_RUN_UNSEEN);
 			s->switches++;
@@ -237,6 +258,7 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 		csw_rule_contradiction(s, r, prev, t);
 	}
 	s->owner = subject;
+	s->own_to_come = CSW_OWN_SEEN;
 	s->switching = 0;
 	s->last_ns = t;
 }
@@ -244,12 +266,12 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 /* Records are missing from the last one up to t. */
 static inline void csw_rule_lost(struct csw_cpu_state *s, struct csw_ruling *r, csw_u64 t)
 {
-	if (!s->own_to_come)
+	if (s->own_to_come != CSW_OWN_TO_COME)
 		csw_rule_charge(s, r, s->owner, s->last_ns, CSW_RUN_CUT);
 	csw_rule_charge(s, r, CSW_OWNER_LOST, t, CSW_RUN_CUT);
 	s->owner = CSW_OWNER_LOST;
 	s->switching = 0;
-	s->own_to_come = 0;
+	s->own_to_come = CSW_OWN_SEEN;
 	s->lost = 1;
 	s->last_ns = t;
 }
@@ -288,12 +310,13 @@ static inline void csw_rule_classify(const struct csw_cpu_state *s, struct csw_r
 /* Ends the slice and begins the next one. d: trigger occurrences in it; own: those that its sample
  * stands for. */
 static inline void csw_rule_close(const struct csw_rules *rules, struct csw_cpu_state *s,
-				  struct csw_ruling *r, csw_u64 d, csw_u64 own)
+				  struct csw_ruling *r, csw_u64 t, csw_u64 d, csw_u64 own)
 {
 	long long sav = (long long)rules->sav;
 
 	csw_rule_classify(s, r);
 	r->stretch = s->stretch;
+	r->stretch.to_ns = t;
 	s->open += (long long)d - (long long)own;
 	r->missing = s->open >= sav ? (csw_u64)(s->open - s->open % sav) : 0;
 	r->missing_why = s->lost            ? CSW_MISSING_LOST
@@ -302,14 +325,30 @@ static inline void csw_rule_close(const struct csw_rules *rules, struct csw_cpu_
 	s->open -= (long long)r->missing;
 	s->trigger += d;
 	s->stretch.nr = 0;
+	s->stretch.from_ns = t;
 	s->switches = 0;
 	s->lost = 0;
 	s->was_throttled = s->throttled;
 	s->whole = 1;
 }
 
-/* One overflow; trigger: its counter's reading; denied: the sample's own TID cannot be that of the
- * owner. */
+/* d occurrences of the trigger, `seen` switches: does the count prove that somebody ran unseen?
+ * Then either before the owner came, and its time is its own, or, where no switch was seen at all,
+ * in the middle of what looks like its run. */
+static inline void csw_rule_check_count(const struct csw_rules *rules, struct csw_cpu_state *s,
+					struct csw_ruling *r, csw_u64 t, csw_u64 d, csw_u64 seen)
+{
+	if (!rules->per_switch || s->lost || s->was_throttled || d <= seen * rules->per_switch)
+		return;
+	if (s->switches)
+		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
+	else
+		csw_rule_contradiction(s, r, s->owner, t);
+}
+
+/* One overflow; trigger: its counter's reading; denied: the sample's own TID is not that of the
+ * owner. That alone proves nothing: the kernel fills in a sample once for all events that overflow
+ * together, in the form that the first of them asked for. */
 static inline void csw_rule_sample(const struct csw_rules *rules, struct csw_cpu_state *s,
 				   struct csw_ruling *r, csw_u64 t, csw_u64 trigger, int denied)
 {
@@ -317,38 +356,60 @@ static inline void csw_rule_sample(const struct csw_rules *rules, struct csw_cpu
 	/* Does the switch that caused this sample lie behind us? Then the thread that runs now is
 	 * no part of the slice. */
 	int own_behind = !rules->before && (s->switching || (rules->inside && s->switches));
-	csw_u64 seen = s->switches + (rules->before ? 1 : 0);
+	csw_u64 seen = s->switches + (own_behind ? 0 : 1);
 
-	/* The last sample's own switch never came, or this sample is another thread's: both records
-	 * of a switch are missing and nobody knows who ran. */
-	if (s->own_to_come || denied)
-		csw_rule_contradiction(s, r, s->owner, t);
-	else if (rules->per_switch && d > seen * rules->per_switch)
-		/* More switches than were seen: somebody else ran as well. */
+	if (rules->inside && rules->per_switch &&
+	    (!own_behind || d != (csw_u64)s->switches * rules->per_switch)) {
+		/* Which switch caused this sample is told by its SWITCH_OUT: without it the slice
+		 * is nobody's. */
 		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
+	}
+	if (s->own_to_come != CSW_OWN_SEEN ||
+	    (denied && d > seen * rules->per_switch && rules->per_switch)) {
+		/* The last sample's own switch never came, or this is another thread's sample: both
+		 * records of a switch are missing and nobody knows who ran. */
+		csw_rule_contradiction(s, r, s->owner, t);
+	} else {
+		csw_rule_check_count(rules, s, r, t, d, seen);
+	}
 	if (!own_behind)
 		csw_rule_charge(s, r, s->owner, t, CSW_RUN_CUT);
-	csw_rule_close(rules, s, r, d, rules->sav);
-	s->own_to_come = rules->before;
+	csw_rule_close(rules, s, r, t, d, rules->sav);
+	s->own_to_come = rules->before ? CSW_OWN_TO_COME : CSW_OWN_SEEN;
+	/* A trigger that fires inside the switch comes before its first record only when SWITCH_OUT
+	 * is missing. */
+	if (rules->inside && rules->per_switch && !own_behind)
+		s->own_to_come = CSW_OWN_TO_COME;
+	else if (rules->inside && d > seen * rules->per_switch)
+		s->own_to_come = CSW_OWN_PERHAPS;
 	s->last_ns = t;
 }
 
-/* Counting ended. tail_lost: the kernel says that records are missing since the last one. */
-static inline void csw_rule_stop(const struct csw_rules *rules, struct csw_cpu_state *s,
+/* The counters were read in mid-slice. trigger: its counter's reading; tail_lost: the kernel says
+ * that records are missing since the last one. Cuts the slice in two, of which neither is whole. */
+static inline void csw_rule_tick(const struct csw_rules *rules, struct csw_cpu_state *s,
 				 struct csw_ruling *r, csw_u64 t, csw_u64 trigger, int tail_lost)
 {
 	csw_u64 d = trigger - s->trigger;
 
 	if (tail_lost)
 		csw_rule_lost(s, r, t);
-	else if (s->own_to_come)
+	else if (s->own_to_come != CSW_OWN_SEEN)
 		csw_rule_contradiction(s, r, s->owner, t);
-	else if (rules->per_switch && d > (csw_u64)s->switches * rules->per_switch)
-		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
+	else
+		csw_rule_check_count(rules, s, r, t, d, s->switches);
 	if (!tail_lost)
 		csw_rule_charge(s, r, s->owner, t, CSW_RUN_CUT);
-	csw_rule_close(rules, s, r, d, 0);
+	csw_rule_close(rules, s, r, t, d, 0);
 	r->whole = 0;
+	s->whole = 0;
+}
+
+/* Counting ended. */
+static inline void csw_rule_stop(const struct csw_rules *rules, struct csw_cpu_state *s,
+				 struct csw_ruling *r, csw_u64 t, csw_u64 trigger, int tail_lost)
+{
+	csw_rule_tick(rules, s, r, t, trigger, tail_lost);
 	s->counting = 0;
 }
 

@@ -6,12 +6,15 @@
  * Invariant: opened -> running -> stopped, or failed; only close leaves a failed session.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cgroups.h"
 #include "engine/driver.h"
 #include "engine/error.h"
 #include "engine/merge.h"
+#include "engine/opts.h"
 #include "engine/slicer.h"
 #include "engine/spec.h"
 #include "engine/table.h"
@@ -29,7 +32,8 @@ struct csw_session {
 	const struct csw_driver_ops *ops;
 	struct csw_driver *drv;
 	char *driver_opts;
-	int32_t *pids;
+	int32_t *pids, *tids;
+	char *cpus, *cgroup;
 	struct csw_plan plan;
 	struct csw_scope scope;
 	struct csw_aggregation agg;
@@ -43,53 +47,98 @@ const char *csw_version(void)
 	return CSW_VERSION;
 }
 
-/* A caller's options, of whatever length its header gave them, into ours. */
-static int take_opts(struct csw_opts *to, const struct csw_opts *from, struct csw_error *err)
+static int copy_ids(int32_t **to, const int32_t *from, size_t nr)
 {
-	const unsigned char *tail = (const unsigned char *)from;
+	if (!nr)
+		return 0;
+	*to = calloc(nr, sizeof(**to));
+	if (!*to)
+		return -ENOMEM;
+	memcpy(*to, from, nr * sizeof(**to));
+	return 0;
+}
 
-	memset(to, 0, sizeof(*to));
+static int copy_text(char **to, const char *from)
+{
 	if (!from)
 		return 0;
-	if (from->size < sizeof(from->size))
-		return csw_error_set(err, -EINVAL,
-				     "csw_opts.size is %zu: set it to sizeof(struct csw_opts)",
-				     from->size);
-	for (size_t i = sizeof(*to); i < from->size; i++) {
-		if (tail[i])
-			return csw_error_set(
-				err, -E2BIG,
-				"csw_opts holds an option that libcsw %s does not know: "
-				"use a newer library",
-				CSW_VERSION);
-	}
-	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
-	return 0;
+	*to = strdup(from);
+	return *to ? 0 : -ENOMEM;
 }
 
-/* The scope's PIDs are the caller's only during csw_open. */
-static int copy_scope(struct csw_session *s, const struct csw_opts *opts)
+/* Is the cgroup the one in scope, or below it? A path ends there or goes on with a slash. */
+static bool is_in_cgroup(void *ctx, uint64_t id)
 {
-	s->scope = (struct csw_scope){ .nr_pids = opts->nr_pids, .tree = opts->tree };
-	if (!opts->nr_pids)
-		return 0;
-	s->pids = calloc(opts->nr_pids, sizeof(*s->pids));
-	if (!s->pids)
-		return -ENOMEM;
-	memcpy(s->pids, opts->pids, opts->nr_pids * sizeof(*s->pids));
-	s->scope.pids = s->pids;
-	return 0;
+	struct csw_session *s = ctx;
+	const char *path = s->ops->cgroup_path(s->drv, id);
+	size_t length = strlen(s->cgroup);
+
+	if (!path)
+		return false;
+	return !strcmp(s->cgroup, "/") ||
+	       (!strncmp(path, s->cgroup, length) && (!path[length] || path[length] == '/'));
 }
 
-static int check_scope(const struct csw_session *s, struct csw_error *err)
+/* "/sys/fs/cgroup/a/b/", "a/b" and "/a/b" are all "/a/b". */
+static int normalize_cgroup(struct csw_session *s, struct csw_error *err)
 {
-	if ((s->scope.nr_pids || s->scope.tree) && !(s->ops->caps & CSW_DRIVER_LIVE))
+	char mount[256], *path = s->cgroup, *clean;
+	size_t length;
+
+	if (csw_cgroups_mount(mount, sizeof(mount)) < 0)
+		return csw_error_set(
+			err, -EOPNOTSUPP,
+			"no cgroup v2 hierarchy is mounted here, and membership cannot be followed "
+			"in v1's: mount -t cgroup2 none DIRECTORY");
+	length = strlen(mount);
+	if (!strncmp(path, mount, length) && (!path[length] || path[length] == '/'))
+		path += length;
+	while (*path == '/')
+		path++;
+	if (asprintf(&clean, "/%s", path) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	for (length = strlen(clean); length > 1 && clean[length - 1] == '/'; length--)
+		clean[length - 1] = '\0';
+	free(s->cgroup);
+	s->cgroup = clean;
+	return csw_cgroups_id(mount, clean)
+		       ? 0
+		       : csw_error_set(err, -ENOENT, "there is no cgroup %s below %s", clean,
+				       mount);
+}
+
+static int check_scope(struct csw_session *s, const struct csw_opts *opts, struct csw_error *err)
+{
+	bool live = s->ops->caps & CSW_DRIVER_LIVE;
+
+	if (!live && (csw_scope_is_set(&s->scope) || s->cpus || s->cgroup || opts->cgroups))
 		return csw_error_set(
 			err, -EINVAL,
-			"driver %s does not watch this machine's processes: leave out -p and the "
-			"command",
+			"driver %s does not watch this machine: leave out the command, -p, -t, -C, "
+			"--cgroup and --by=cgroup",
 			s->ops->name);
-	return 0;
+	if (!s->cgroup)
+		return 0;
+	s->scope.in_cgroup = is_in_cgroup;
+	s->scope.ctx = s;
+	return normalize_cgroup(s, err);
+}
+
+/* What the caller lends us during csw_open. */
+static int take_scope(struct csw_session *s, const struct csw_opts *opts, struct csw_error *err)
+{
+	if (copy_ids(&s->pids, opts->pids, opts->nr_pids) < 0 ||
+	    copy_ids(&s->tids, opts->tids, opts->nr_tids) < 0 ||
+	    copy_text(&s->cpus, opts->cpus) < 0 || copy_text(&s->cgroup, opts->cgroup) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->scope = (struct csw_scope){
+		.pids = s->pids,
+		.nr_pids = opts->nr_pids,
+		.tids = s->tids,
+		.nr_tids = opts->nr_tids,
+		.tree = opts->tree,
+	};
+	return check_scope(s, opts, err);
 }
 
 static int build(struct csw_session *s, const char *trigger, const char *events,
@@ -99,9 +148,7 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 
 	if (ret < 0)
 		return ret;
-	if (copy_scope(s, opts) < 0)
-		return csw_error_set(err, -ENOMEM, "out of memory");
-	ret = check_scope(s, err);
+	ret = take_scope(s, opts, err);
 	if (ret < 0)
 		return ret;
 	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
@@ -110,10 +157,12 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 	s->plan.ring_bytes = opts->ring_bytes;
 	s->plan.duration_ns = opts->duration_ns;
 	s->plan.driver_opts = s->driver_opts;
+	s->plan.cpus = s->cpus;
+	s->plan.cgroups = opts->cgroups || s->cgroup;
 	ret = s->ops->open(&s->drv, &s->plan, err);
 	if (ret < 0)
 		return ret;
-	if (csw_aggregation_init(&s->agg, s->plan.nr_counters) < 0)
+	if (csw_aggregation_init(&s->agg, s->plan.nr_counters, opts->histogram) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	if (csw_slicer_init(&s->slicer, &s->plan, &s->scope, &s->agg, s->ops->nr_cpus(s->drv)) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
@@ -132,7 +181,7 @@ int csw_open(struct csw_session **out, const char *trigger, const char *events,
 	int ret;
 
 	*out = NULL;
-	ret = take_opts(&own, opts, err);
+	ret = csw_opts_take(&own, sizeof(own), opts, "csw_opts", err);
 	if (ret < 0)
 		return ret;
 	s = calloc(1, sizeof(*s));
@@ -215,6 +264,26 @@ int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err)
 	return ret < 0 ? fail(s, ret) : go_on;
 }
 
+int csw_tick(struct csw_session *s, struct csw_error *err)
+{
+	int ret;
+
+	if (s->state != STATE_RUNNING)
+		return csw_error_set(err, -EINVAL, "csw_tick: the session is not running");
+	ret = s->ops->tick(s->drv, err);
+	if (ret == 0)
+		ret = drain(s, err);
+	return ret < 0 ? fail(s, ret) : 0;
+}
+
+int csw_reset(struct csw_session *s, struct csw_error *err)
+{
+	if (s->state != STATE_RUNNING)
+		return csw_error_set(err, -EINVAL, "csw_reset: the session is not running");
+	csw_slicer_reset(&s->slicer);
+	return 0;
+}
+
 int csw_stop(struct csw_session *s, struct csw_error *err)
 {
 	int ret;
@@ -242,12 +311,14 @@ void csw_close(struct csw_session *s)
 	if (s->ops)
 		s->ops->close(s->drv);
 	free(s->pids);
+	free(s->tids);
+	free(s->cpus);
+	free(s->cgroup);
 	free(s->driver_opts);
 	free(s);
 }
 
-/* ---- what a view is made from
- * ---------------------------------------------------------------------------------------- */
+/* ---- what a view is made from ---- */
 
 /* Counting lasts from the first CPU's start to the last one's stop; cpus: how many took part. */
 static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
@@ -257,7 +328,8 @@ static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
 	*cpus = 0;
 	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
 		const struct csw_slicer_cpu *cpu = &slicer->cpus[i];
-		uint64_t end = cpu->stopped ? cpu->stop_ns : cpu->state.last_ns;
+		uint64_t end =
+			cpu->stop_ns > cpu->state.last_ns ? cpu->stop_ns : cpu->state.last_ns;
 
 		if (!cpu->started)
 			continue;
@@ -293,26 +365,45 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->switches_unseen = slicer->unseen_switches;
 	sum->owner_disagreements = slicer->owner_disagreements;
 	sum->throttles = slicer->throttles;
-	for (unsigned i = 0; i < slicer->nr_cpus; i++)
-		sum->lost_records += slicer->cpus[i].lost_records;
+	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
+		const struct csw_slicer_cpu *cpu = &slicer->cpus[i];
+
+		sum->lost_records += cpu->lost_records;
+		if (s->state == STATE_STOPPED && cpu->stopped)
+			sum->cpu_ns += cpu->stop_ns - cpu->start_ns;
+	}
+}
+
+static const char *path_of(void *ctx, uint64_t id)
+{
+	const struct csw_session *s = ctx;
+
+	return s->ops->cgroup_path ? s->ops->cgroup_path(s->drv, id) : NULL;
 }
 
 int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t by,
-		   struct csw_error *err)
+		   const struct csw_table_opts *opts, struct csw_error *err)
 {
 	struct csw_result result = {
 		.plan = &s->plan,
 		.driver = s->ops,
 		.agg = &s->agg,
-		.scoped = s->scope.nr_pids || s->scope.tree,
-		.enabled_ns = s->slicer.totals[0],
-		.running_ns = s->slicer.totals[1],
+		.cpus = &s->slicer.by_cpu,
+		.nr_cpus = s->slicer.nr_cpus,
+		.scoped = csw_scope_is_set(&s->scope),
+		.cgroups = s->plan.cgroups,
+		.cgroup_path = path_of,
+		.cgroup_ctx = (void *)(uintptr_t)s,
 	};
+	uint64_t totals[2 + CSW_COUNTERS_MAX];
 
 	*out = NULL;
-	if (s->state != STATE_STOPPED)
-		return csw_error_set(err, -EINVAL, "csw_table_open: stop the session first");
-	memcpy(result.totals, s->slicer.totals + 2, s->plan.nr_counters * sizeof(*result.totals));
+	if (s->state != STATE_STOPPED && s->state != STATE_RUNNING)
+		return csw_error_set(err, -EINVAL, "csw_table_open: start the session first");
+	csw_slicer_totals(&s->slicer, totals);
+	result.enabled_ns = totals[0];
+	result.running_ns = totals[1];
+	memcpy(result.totals, totals + 2, s->plan.nr_counters * sizeof(*result.totals));
 	fill_summary(&result.summary, s);
-	return csw_view_make(out, &result, by, err);
+	return csw_view_make(out, &result, by, opts, err);
 }

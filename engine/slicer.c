@@ -9,13 +9,26 @@
 
 #define ENABLED 0
 #define RUNNING 1
-#define COUNTERS 2 /* where the counters begin in readings */
+#define ALL UINT32_MAX /* every counter */
+#define COUNTERS 2     /* where the counters begin in readings */
 
 _Static_assert((unsigned)CSW_ROW_IDLE == CSW_OWNER_IDLE &&
 		       (unsigned)CSW_ROW_UNKNOWN == CSW_OWNER_UNKNOWN &&
 		       (unsigned)CSW_ROW_LOST == CSW_OWNER_LOST &&
 		       (unsigned)CSW_ROWS_FIXED == CSW_OWNER_FIRST,
 	       "the rules' handles are row numbers");
+
+static int make_cpu_rows(struct csw_slicer *s)
+{
+	if (csw_aggregation_init_empty(&s->by_cpu, s->nr_counters, s->agg->histograms) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < 2 * s->nr_cpus; i++) {
+		if (csw_aggregation_add(&s->by_cpu, i % 2 ? CSW_KIND_OTHER : CSW_KIND_THREAD, -1,
+					-1, 0) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
 
 int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 		    const struct csw_scope *scope, struct csw_aggregation *agg, unsigned nr_cpus)
@@ -29,6 +42,10 @@ int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 	s->all_survive_idle = true;
 	for (unsigned i = 0; i < plan->nr_counters; i++) {
 		s->event_flags[i] = plan->counters[i].flags;
+		if (plan->counters[i].flags & CSW_EVENT_CLOCK)
+			s->clocks |= 1u << i;
+		if (plan->counters[i].flags & CSW_EVENT_NEVER_IDLE)
+			s->never_idle |= 1u << i;
 		if (!(plan->counters[i].flags & told_apart))
 			s->all_survive_idle = false;
 	}
@@ -38,18 +55,18 @@ int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 		.before = plan->trigger.phase == CSW_PHASE_BEFORE,
 		.inside = plan->trigger.phase == CSW_PHASE_INSIDE,
 	};
+	s->scoped = csw_scope_is_set(scope);
 	s->cpus = calloc(nr_cpus, sizeof(*s->cpus));
-	if (!s->cpus || csw_tasks_init(&s->tasks, agg, scope) < 0) {
-		free(s->cpus);
-		s->cpus = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	if (s->cpus && csw_tasks_init(&s->tasks, agg, scope) == 0 && make_cpu_rows(s) == 0)
+		return 0;
+	csw_slicer_free(s);
+	return -ENOMEM;
 }
 
 void csw_slicer_free(struct csw_slicer *s)
 {
 	csw_tasks_free(&s->tasks);
+	csw_aggregation_free(&s->by_cpu);
 	free(s->cpus);
 	s->cpus = NULL;
 }
@@ -61,47 +78,96 @@ static void copy_readings(uint64_t *to, const struct csw_record *rec, unsigned n
 	memcpy(to + COUNTERS, rec->values + 1, nr_counters * sizeof(*to));
 }
 
+/* The row of this CPU that a row's sums go to as well. */
+static uint32_t half_of_cpu(const struct csw_slicer *s, unsigned cpu, uint32_t owner)
+{
+	bool in = !s->scoped || (csw_aggregation_row(s->agg, owner)->flags & CSW_ROW_IN_SCOPE);
+
+	return 2 * cpu + (in ? 0 : 1);
+}
+
+static void end_run(struct csw_agg_row *row, uint32_t end)
+{
+	if (end == CSW_RUN_CUT)
+		return;
+	row->slices++;
+	if (end == CSW_RUN_VOLUNTARY)
+		row->voluntary++;
+	else if (end == CSW_RUN_PREEMPTED)
+		row->preempted++;
+}
+
+static void note_migration(struct csw_agg_row *row, struct csw_agg_row *half, unsigned cpu)
+{
+	if (row->last_cpu != cpu && row->last_cpu != CSW_CPU_NONE) {
+		row->migrations++;
+		half->migrations++;
+	}
+	row->last_cpu = cpu;
+}
+
 /* Time on a CPU, and what ended the run. */
-static void book_charges(struct csw_slicer *s, const struct csw_ruling *r)
+static void book_charges(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
 {
 	s->unseen_switches += r->unseen_switches;
 	for (unsigned i = 0; i < r->nr_charges; i++) {
 		const struct csw_charge *c = &r->charge[i];
 		struct csw_agg_row *row = csw_aggregation_row(s->agg, c->owner);
+		struct csw_agg_row *half =
+			csw_aggregation_row(&s->by_cpu, half_of_cpu(s, cpu, c->owner));
 
 		row->oncpu_ns += c->ns;
-		if (c->end == CSW_RUN_CUT)
-			continue;
-		row->slices++;
-		s->slices++;
-		if (c->end == CSW_RUN_VOLUNTARY)
-			row->voluntary++;
-		else if (c->end == CSW_RUN_PREEMPTED)
-			row->preempted++;
+		end_run(row, c->end);
+		end_run(half, c->end);
+		if (c->owner != CSW_ROW_IDLE)
+			half->oncpu_ns += c->ns;
+		if (c->owner >= CSW_ROWS_FIXED)
+			note_migration(row, half, cpu);
+		s->slices += c->end != CSW_RUN_CUT;
 	}
 }
 
-static void book_counts(struct csw_slicer *s, uint32_t nr, const uint64_t *deltas, bool whole)
+/* proven: a bit for each counter that the deltas say something of. */
+static void book_counts(struct csw_slicer *s, unsigned cpu, uint32_t nr, const uint64_t *deltas,
+			bool whole, uint32_t proven)
 {
 	struct csw_agg_row *row = csw_aggregation_row(s->agg, nr);
+	uint32_t half_nr = half_of_cpu(s, cpu, nr);
+	struct csw_agg_row *half = csw_aggregation_row(&s->by_cpu, half_nr);
 
 	row->enabled_ns += deltas[ENABLED];
 	row->running_ns += deltas[RUNNING];
+	row->proven |= proven;
+	half->proven |= proven;
+	half->enabled_ns += deltas[ENABLED];
+	half->running_ns += deltas[RUNNING];
 	csw_aggregation_count(s->agg, nr, deltas + COUNTERS, whole);
+	csw_aggregation_count(&s->by_cpu, half_nr, deltas + COUNTERS, whole);
+}
+
+/* The time that the owners from i on share: all of the slice that is not the others'. What nobody
+ * is known to have had stays out of every share. */
+static uint64_t ns_to_share(const struct csw_stretch *st, unsigned i)
+{
+	uint64_t slice_ns = st->to_ns > st->from_ns ? st->to_ns - st->from_ns : 0;
+	uint64_t owned_ns = 0, before_ns = 0;
+
+	for (unsigned k = 0; k < st->nr; k++) {
+		owned_ns += st->ns[k];
+		if (k < i)
+			before_ns += st->ns[k];
+	}
+	return (slice_ns > owned_ns ? slice_ns : owned_ns) - before_ns;
 }
 
 /* Moves to `part` what owner i of the stretch has of everything that advances as the clock does,
- * and leaves the rest. */
+ * and leaves the rest: for the last one, all of it goes where the slice is all theirs. */
 static void take_clock_share(const struct csw_slicer *s, const struct csw_stretch *st, unsigned i,
 			     uint64_t *rest, uint64_t *part)
 {
-	uint64_t ns_left = 0;
+	uint64_t ns_left = ns_to_share(st, i);
 
 	memset(part, 0, (COUNTERS + s->nr_counters) * sizeof(*part));
-	/* Share what is left among those that are left: the last one gets all of it, so nothing
-	 * falls off by rounding. */
-	for (unsigned k = i; k < st->nr; k++)
-		ns_left += st->ns[k];
 	for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++) {
 		if (c >= COUNTERS && !(s->event_flags[c - COUNTERS] & CSW_EVENT_CLOCK))
 			continue;
@@ -130,7 +196,8 @@ static int64_t mixed_row(struct csw_slicer *s, const struct csw_stretch *st)
 
 /* Several owners: each gets its time's share of the clocks; the counters go to `thread` where only
  * it can have caused them (IDLED), else to [mixed]. */
-static int book_shared(struct csw_slicer *s, const struct csw_ruling *r, uint64_t *deltas)
+static int book_shared(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r,
+		       uint64_t *deltas)
 {
 	const struct csw_stretch *st = &r->stretch;
 	uint64_t part[COUNTERS + CSW_COUNTERS_MAX] = { 0 };
@@ -140,7 +207,7 @@ static int book_shared(struct csw_slicer *s, const struct csw_ruling *r, uint64_
 		return (int)mixed;
 	for (unsigned i = 0; st->nr <= CSW_STRETCH_OWNERS && i < st->nr; i++) {
 		take_clock_share(s, st, i, deltas, part);
-		book_counts(s, st->owner[i], part, false);
+		book_counts(s, cpu, st->owner[i], part, false, s->clocks);
 	}
 	if (r->slice == CSW_SLICE_IDLED) {
 		memset(part, 0, sizeof(part));
@@ -150,9 +217,9 @@ static int book_shared(struct csw_slicer *s, const struct csw_ruling *r, uint64_
 				deltas[COUNTERS + c] = 0;
 			}
 		}
-		book_counts(s, r->owner, part, false);
+		book_counts(s, cpu, r->owner, part, false, s->never_idle);
 	}
-	book_counts(s, (uint32_t)mixed, deltas, false);
+	book_counts(s, cpu, (uint32_t)mixed, deltas, false, ALL);
 	return 0;
 }
 
@@ -165,41 +232,50 @@ static uint64_t stretch_ns(const struct csw_stretch *st, uint32_t owner)
 	return 0;
 }
 
-static void book_exact_time(struct csw_slicer *s, const struct csw_ruling *r)
+static void book_exact_time(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
 {
 	bool exact =
 		r->slice == CSW_SLICE_EXACT || (r->slice == CSW_SLICE_IDLED && s->all_survive_idle);
+	uint64_t ns;
 
-	if (exact && csw_owner_proven(r->owner))
-		csw_aggregation_row(s->agg, r->owner)->exact_ns +=
-			stretch_ns(&r->stretch, r->owner);
+	if (!exact || !csw_owner_proven(r->owner))
+		return;
+	ns = stretch_ns(&r->stretch, r->owner);
+	csw_aggregation_row(s->agg, r->owner)->exact_ns += ns;
+	if (r->owner != CSW_ROW_IDLE)
+		csw_aggregation_row(&s->by_cpu, half_of_cpu(s, cpu, r->owner))->exact_ns += ns;
 }
 
-static int book_slice(struct csw_slicer *s, const struct csw_ruling *r, uint64_t *deltas)
+static int book_slice(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r,
+		      uint64_t *deltas)
 {
 	switch (r->slice) {
 	case CSW_SLICE_EXACT:
-		book_counts(s, r->owner, deltas, r->whole);
+		book_counts(s, cpu, r->owner, deltas, r->whole, ALL);
 		break;
 	case CSW_SLICE_LOST:
-		book_counts(s, CSW_ROW_LOST, deltas, false);
+		book_counts(s, cpu, CSW_ROW_LOST, deltas, false, ALL);
 		break;
 	default:
-		if (book_shared(s, r, deltas) < 0)
+		if (book_shared(s, cpu, r, deltas) < 0)
 			return -ENOMEM;
 	}
-	book_exact_time(s, r);
+	book_exact_time(s, cpu, r);
 	return 0;
 }
 
-static void book_missing(struct csw_completeness *done, const struct csw_ruling *r)
+static void book_missing(struct csw_slicer_cpu *cpu, const struct csw_ruling *r)
 {
-	if (r->missing_why == CSW_MISSING_LOST)
+	struct csw_completeness *done = &cpu->done;
+
+	if (r->missing_why == CSW_MISSING_LOST) {
 		done->lost += r->missing;
-	else if (r->missing_why == CSW_MISSING_THROTTLED)
+		cpu->lost_since += r->missing;
+	} else if (r->missing_why == CSW_MISSING_THROTTLED) {
 		done->throttled += r->missing;
-	else
+	} else {
 		done->unseen += r->missing;
+	}
 }
 
 /* An overflow was taken for missing and has come after all. A late interrupt leaves a remainder;
@@ -230,9 +306,9 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		deltas[c] = now[c] - cpu->readings[c];
 		cpu->readings[c] = now[c];
 	}
-	book_missing(&cpu->done, r);
+	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
-	return book_slice(s, r, deltas);
+	return book_slice(s, rec->cpu, r, deltas);
 }
 
 static int on_start(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
@@ -264,6 +340,24 @@ static bool hint_denies(const struct csw_slicer *s, const struct csw_slicer_cpu 
 	       csw_aggregation_row(s->agg, left)->tid != tid;
 }
 
+/* The sample shows the cgroup of the thread that leaves; its whole slice counts for where it ends.
+ */
+static int follow_cgroup(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint64_t cgroup)
+{
+	struct csw_stretch *st = &cpu->state.stretch;
+	uint32_t owner = cpu->state.owner;
+	int64_t row = csw_tasks_in_cgroup(&s->tasks, owner, cgroup);
+
+	if (row < 0)
+		return (int)row;
+	cpu->state.owner = (uint32_t)row;
+	for (unsigned i = 0; i < st->nr && i < CSW_STRETCH_OWNERS; i++) {
+		if (st->owner[i] == owner)
+			st->owner[i] = (uint32_t)row;
+	}
+	return 0;
+}
+
 static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
@@ -276,9 +370,11 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 	denied = hint_denies(s, cpu, rec->tid);
 	s->owner_disagreements += denied;
 	cpu->done.samples++;
+	if (rec->cgroup && s->rules.before && !denied && follow_cgroup(s, cpu, rec->cgroup) < 0)
+		return -ENOMEM;
 	csw_rule_sample(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0],
 			denied && s->rules.before);
-	book_charges(s, &r);
+	book_charges(s, rec->cpu, &r);
 	return book_reading(s, cpu, rec, &r);
 }
 
@@ -298,7 +394,7 @@ static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		return -ENOMEM;
 	csw_rule_switch_out(&cpu->state, &r, rec->time_ns, (uint32_t)prev, (uint32_t)next,
 			    preempted);
-	book_charges(s, &r);
+	book_charges(s, rec->cpu, &r);
 	if (rec->tid < 0)
 		csw_tasks_dead(&s->tasks, cpu->state.left);
 	return 0;
@@ -323,7 +419,7 @@ static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	if (subject < 0 || prev < 0)
 		return -ENOMEM;
 	csw_rule_switch_in(&cpu->state, &r, rec->time_ns, (uint32_t)subject, (uint32_t)prev);
-	book_charges(s, &r);
+	book_charges(s, rec->cpu, &r);
 	return 0;
 }
 
@@ -333,7 +429,7 @@ static void on_lost(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const stru
 
 	cpu->lost_records += rec->lost;
 	csw_rule_lost(&cpu->state, &r, rec->time_ns);
-	book_charges(s, &r);
+	book_charges(s, rec->cpu, &r);
 }
 
 /* The kernel's own counts of what it could not write, over all of the run, against what LOST
@@ -346,42 +442,51 @@ static bool is_tail_lost(const struct csw_slicer_cpu *cpu, const struct csw_reco
 		all += rec->lost;
 	if (rec->lost_other != CSW_LOST_UNKNOWN)
 		all += rec->lost_other;
-	return all > cpu->lost_records;
+	return all > cpu->lost_records_before + cpu->lost_records;
 }
 
-/* A gap's missing samples were taken for lost as a whole; the kernel's count says how many of them
- * never were records. */
-static void settle_lost(struct csw_completeness *done, const struct csw_record *rec, uint64_t sav)
+/* A gap's missing samples were taken for lost as a whole; the kernel's count, since the reading
+ * before, says how many of them never were records. */
+static void settle_lost(struct csw_slicer_cpu *cpu, const struct csw_record *rec, uint64_t sav)
 {
 	uint64_t lost;
 
-	if (rec->lost == CSW_LOST_UNKNOWN)
-		return;
-	lost = rec->lost * sav;
-	if (lost < done->lost) {
-		done->unseen += done->lost - lost;
-		done->lost = lost;
+	if (rec->lost != CSW_LOST_UNKNOWN) {
+		lost = (rec->lost - cpu->kernel_lost) * sav;
+		if (lost < cpu->lost_since) {
+			cpu->done.unseen += cpu->lost_since - lost;
+			cpu->done.lost -= cpu->lost_since - lost;
+		}
+		cpu->kernel_lost = rec->lost;
 	}
+	cpu->lost_since = 0;
 }
 
-static int on_stop(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
+/* A reading in mid-slice: READ, or STOP, which is the last. */
+static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
+		      const struct csw_record *rec)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
+	bool last = rec->type == CSW_RECORD_STOP, tail_lost = is_tail_lost(cpu, rec);
+	uint64_t time_ns = rec->time_ns;
 	int ret;
 
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
-	csw_rule_stop(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0],
-		      is_tail_lost(cpu, rec));
-	book_charges(s, &r);
+	/* A CPU that went offline: nobody can be charged for what came after its last record. */
+	if (rec->flags & CSW_RECORD_DETACHED) {
+		time_ns = cpu->state.last_ns;
+		tail_lost = true;
+	}
+	if (last)
+		csw_rule_stop(&s->rules, &cpu->state, &r, time_ns, rec->values[0], tail_lost);
+	else
+		csw_rule_tick(&s->rules, &cpu->state, &r, time_ns, rec->values[0], tail_lost);
+	book_charges(s, rec->cpu, &r);
 	ret = book_reading(s, cpu, rec, &r);
-	cpu->done.all = rec->values[0] - cpu->start_trigger;
-	cpu->done.open = cpu->state.open;
-	settle_lost(&cpu->done, rec, s->rules.sav);
-	cpu->stop_ns = rec->time_ns;
-	cpu->stopped = true;
-	for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++)
-		s->totals[c] += cpu->readings[c] - cpu->first[c];
+	settle_lost(cpu, rec, s->rules.sav);
+	cpu->stop_ns = time_ns;
+	cpu->stopped = last;
 	return ret;
 }
 
@@ -423,8 +528,9 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec)
 	case CSW_RECORD_UNTHROTTLE:
 		csw_rule_throttle(&cpu->state, rec->type == CSW_RECORD_THROTTLE);
 		return 0;
+	case CSW_RECORD_READ:
 	case CSW_RECORD_STOP:
-		return on_stop(s, cpu, rec);
+		return on_reading(s, cpu, rec);
 	default:
 		return 0;
 	}
@@ -434,13 +540,65 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 {
 	memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i < s->nr_cpus; i++) {
-		const struct csw_completeness *done = &s->cpus[i].done;
+		const struct csw_slicer_cpu *cpu = &s->cpus[i];
 
-		out->all += done->all;
-		out->samples += done->samples;
-		out->lost += done->lost;
-		out->throttled += done->throttled;
-		out->unseen += done->unseen;
-		out->open += done->open;
+		out->all += cpu->state.trigger - cpu->start_trigger;
+		out->samples += cpu->done.samples;
+		out->lost += cpu->done.lost;
+		out->throttled += cpu->done.throttled;
+		out->unseen += cpu->done.unseen;
+		out->open += cpu->state.open;
 	}
+}
+
+void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals)
+{
+	memset(totals, 0, (COUNTERS + s->nr_counters) * sizeof(*totals));
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++)
+			totals[c] += s->cpus[i].readings[c] - s->cpus[i].first[c];
+	}
+}
+
+static void pin(struct csw_slicer *s, uint32_t row, bool on)
+{
+	struct csw_agg_row *r;
+
+	if (row >= s->agg->nr) /* CSW_OWNER_EXITED */
+		return;
+	r = csw_aggregation_row(s->agg, row);
+	r->flags = (uint16_t)(on ? r->flags | CSW_ROW_PINNED : r->flags & ~CSW_ROW_PINNED);
+}
+
+/* The rows that the CPUs' states still speak of stay, whatever becomes of their threads. */
+static void pin_running(struct csw_slicer *s, bool on)
+{
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		const struct csw_cpu_state *state = &s->cpus[i].state;
+
+		pin(s, state->owner, on);
+		pin(s, state->left, on);
+		for (unsigned k = 0; k < state->stretch.nr && k < CSW_STRETCH_OWNERS; k++)
+			pin(s, state->stretch.owner[k], on);
+	}
+}
+
+void csw_slicer_reset(struct csw_slicer *s)
+{
+	pin_running(s, true);
+	csw_aggregation_reset(s->agg);
+	pin_running(s, false);
+	csw_aggregation_reset(&s->by_cpu);
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct csw_slicer_cpu *cpu = &s->cpus[i];
+
+		memcpy(cpu->first, cpu->readings, sizeof(cpu->first));
+		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
+		/* What is still open belongs to a sample to come. */
+		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;
+		cpu->done = (struct csw_completeness){ .all = 0 };
+		cpu->lost_records_before += cpu->lost_records;
+		cpu->lost_records = 0;
+	}
+	s->unseen_switches = s->owner_disagreements = s->throttles = s->slices = 0;
 }

@@ -16,19 +16,24 @@
 #include "engine/table.h"
 #include "engine/tasks.h"
 
-/* Occurrences of one CPU's trigger: all = sav * samples + lost + throttled + unseen + open. */
+/* Occurrences of one CPU's trigger since the last reset: all = sav * samples + lost + throttled +
+ * unseen + open. */
 struct csw_completeness {
 	uint64_t all, samples, lost, throttled, unseen;
-	int64_t open;
+	int64_t open; /* of one CPU, all and open are in its state */
 };
 
 /* One CPU. readings: [0] enabled_ns, [1] running_ns, [2..] the counters, at the last sample. */
 struct csw_slicer_cpu {
 	struct csw_cpu_state state;
 	struct csw_completeness done;
-	uint64_t lost_records; /* by LOST records */
+	uint64_t lost_records,
+		lost_records_before; /* by LOST records: since and before the last reset */
 	uint64_t start_ns, stop_ns;
 	uint64_t start_trigger;
+	uint64_t kernel_lost; /* samples that could not be written, by the kernel's count at the
+				 last reading */
+	uint64_t lost_since;  /* occurrences booked as lost since then */
 	uint64_t first[2 + CSW_COUNTERS_MAX];
 	uint64_t readings[2 + CSW_COUNTERS_MAX];
 	bool started, stopped;
@@ -40,10 +45,11 @@ struct csw_slicer {
 	struct csw_rules rules;
 	unsigned nr_counters, nr_cpus;
 	uint32_t event_flags[CSW_COUNTERS_MAX];
+	bool scoped;
+	struct csw_aggregation by_cpu; /* row 2 * cpu: in scope, 2 * cpu + 1: out of scope */
+	uint32_t clocks, never_idle;   /* a bit for each such counter */
 	bool all_survive_idle; /* every counter can be told apart from idle without a sample */
 	struct csw_slicer_cpu *cpus;
-	uint64_t
-		totals[2 + CSW_COUNTERS_MAX]; /* like readings, summed over the CPUs that stopped */
 	uint64_t unseen_switches, owner_disagreements, throttles, slices;
 	bool backwards; /* a reading went backwards: the source is broken */
 };
@@ -58,6 +64,13 @@ void csw_slicer_free(struct csw_slicer *s);
 /* Works off one record. Records of one CPU come in ring order, those of several merged by time. 0,
  * -ENOMEM, or -EINVAL for a CPU that does not exist. */
 int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec);
+
+/* Forgets all sums, here and in the aggregation, of what was read up to now. */
+void csw_slicer_reset(struct csw_slicer *s);
+
+/* Per counter (like readings): last reading - first, over all CPUs. totals has room for 2 +
+ * nr_counters. */
+void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals);
 
 /* Sums up all CPUs' completeness. */
 void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness *out);

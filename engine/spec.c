@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "engine/names.h"
+#include "engine/text.h"
 
 static const struct csw_driver_ops *const drivers[] = { &csw_perf_driver, &csw_sim_driver };
 #define NR_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))

@@ -135,9 +135,7 @@ static int parse_u64(const char *text, uint64_t *out)
 	return *end ? -EINVAL : -errno;
 }
 
-/* ---- CPUs
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- CPUs ---- */
 
 /* "N" or "N-M" at *text, which moves behind it. */
 static int parse_range(const char **text, unsigned max, unsigned *first, unsigned *last)
@@ -211,8 +209,7 @@ int csw_sysfs_online(unsigned **out, struct csw_error *err)
 	return ret;
 }
 
-/* ---- names as parts of paths
- * ----------------------------------------------------------------------------------------- */
+/* ---- names as parts of paths ---- */
 
 static bool is_file_name(const char *name)
 {
@@ -241,9 +238,7 @@ static void offer_dir(struct csw_nearest *nearest, DIR *dir, const char *prefix)
 		closedir(dir);
 }
 
-/* ---- tracepoints
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- tracepoints ---- */
 
 static int tracefs_error(int ret, struct csw_error *err)
 {
@@ -337,9 +332,7 @@ int csw_sysfs_tracepoint(const char *subsys, const char *event, uint64_t *id, bo
 	return 0;
 }
 
-/* ---- PMUs
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- PMUs ---- */
 
 struct pmu_parse {
 	char pmu[CSW_EVENT_NAME_BYTES];
@@ -633,4 +626,146 @@ int csw_sysfs_cpu_for(uint32_t type)
 	if (cpu < 0)
 		cpu = first_cpu("/sys/devices/system/cpu/online%s", "");
 	return cpu < 0 ? 0 : cpu;
+}
+
+/* ---- for lists ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void free_names(char **names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* The names in a directory in their order, so that a list is the same every time. *out is the
+ * caller's to free with free_names; how many, or -errno. */
+static int list_names(char ***out, const char *path)
+{
+	size_t nr = 0, capacity = 0;
+	struct dirent *entry;
+	char **names = NULL;
+	DIR *dir;
+	int ret = open_dir(&dir, "%s", path);
+
+	*out = NULL;
+	if (ret)
+		return ret;
+	while (!ret && (entry = readdir(dir))) {
+		if (!is_file_name(entry->d_name))
+			continue;
+		if (nr == capacity) {
+			char **more;
+
+			capacity = capacity ? 2 * capacity : 64;
+			more = realloc(names, capacity * sizeof(*names));
+			if (!more) {
+				ret = -ENOMEM;
+				break;
+			}
+			names = more;
+		}
+		names[nr] = strdup(entry->d_name);
+		ret = names[nr] ? 0 : -ENOMEM;
+		nr += !ret;
+	}
+	closedir(dir);
+	if (ret) {
+		free_names(names, nr);
+		return ret;
+	}
+	if (nr)
+		qsort(names, nr, sizeof(*names), compare_names);
+	*out = names;
+	return (int)nr;
+}
+
+/* Calls fn with every name of the directory; an unreadable one is an empty one. */
+static int each_name(const char *path, int (*fn)(void *ctx, const char *name), void *ctx)
+{
+	char **names;
+	int nr = list_names(&names, path), ret = nr == -ENOMEM ? nr : 0;
+
+	for (int i = 0; i < nr && !ret; i++)
+		ret = fn(ctx, names[i]);
+	free_names(names, nr > 0 ? (size_t)nr : 0);
+	return ret;
+}
+
+struct each {
+	const char *events; /* tracefs */
+	const char *group;  /* the subsystem or PMU at hand */
+	int (*tracepoint)(void *ctx, const char *subsys, const char *event);
+	int (*pmu_event)(void *ctx, const char *pmu, const char *event, const char *terms);
+	void *ctx;
+};
+
+static int put_tracepoint(void *ctx, const char *event)
+{
+	const struct each *each = ctx;
+
+	/* Beside the events lie the subsystem's own switches, which are files. */
+	return exists("%s/%s/%s/id", each->events, each->group, event)
+		       ? each->tracepoint(each->ctx, each->group, event)
+		       : 0;
+}
+
+static int put_subsys(void *ctx, const char *subsys)
+{
+	struct each *each = ctx;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", each->events, subsys);
+	each->group = subsys;
+	return each_name(path, put_tracepoint, each);
+}
+
+int csw_sysfs_each_tracepoint(int (*fn)(void *ctx, const char *subsys, const char *event),
+			      void *ctx, struct csw_error *err)
+{
+	struct each each = { .tracepoint = fn, .ctx = ctx };
+	int ret = find_tracefs(&each.events, err);
+
+	return ret ? ret : each_name(each.events, put_subsys, &each);
+}
+
+static int put_pmu_event(void *ctx, const char *event)
+{
+	const struct each *each = ctx;
+	char terms[256];
+	size_t nr = strlen(event);
+
+	/* tsc.unit and tsc.scale say how to show tsc. */
+	if ((nr > 5 && !strcmp(event + nr - 5, ".unit")) ||
+	    (nr > 6 && !strcmp(event + nr - 6, ".scale")) || strstr(event, ".snapshot") ||
+	    strstr(event, ".per-pkg"))
+		return 0;
+	if (csw_sysfs_read(terms, sizeof(terms), PMUS "/%s/events/%s", each->group, event) < 0)
+		return 0;
+	return each->pmu_event(each->ctx, each->group, event, terms);
+}
+
+static int put_pmu(void *ctx, const char *pmu)
+{
+	struct each *each = ctx;
+	char path[PATH_MAX];
+
+	if (counts_nothing(pmu))
+		return 0;
+	snprintf(path, sizeof(path), PMUS "/%s/events", pmu);
+	each->group = pmu;
+	return each_name(path, put_pmu_event, each);
+}
+
+int csw_sysfs_each_pmu_event(int (*fn)(void *ctx, const char *pmu, const char *event,
+				       const char *terms),
+			     void *ctx)
+{
+	struct each each = { .pmu_event = fn, .ctx = ctx };
+
+	return each_name(PMUS, put_pmu, &each);
 }

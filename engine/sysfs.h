@@ -42,4 +42,13 @@ int csw_sysfs_event(const char *text, size_t length, struct csw_event *out, stru
  * the first online. */
 int csw_sysfs_cpu_for(uint32_t type);
 
+/* Calls fn with every tracepoint, or with every named event of every PMU that counts at all; a
+ * value other than 0 ends that and is returned. -EACCES, -ENOENT: tracefs cannot be read, with the
+ * reason. */
+int csw_sysfs_each_tracepoint(int (*fn)(void *ctx, const char *subsys, const char *event),
+			      void *ctx, struct csw_error *err);
+int csw_sysfs_each_pmu_event(int (*fn)(void *ctx, const char *pmu, const char *event,
+				       const char *terms),
+			     void *ctx);
+
 #endif

@@ -2,6 +2,7 @@
 #include "engine/table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,20 @@ static int grow(struct csw_aggregation *agg)
 	return 0;
 }
 
-int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters)
+int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, bool histograms)
+{
+	size_t cells = nr_counters * sizeof(struct csw_cell);
+	size_t buckets = histograms ? nr_counters * CSW_BUCKETS * sizeof(uint64_t) : 0;
+
+	*agg = (struct csw_aggregation){
+		.stride = sizeof(struct csw_agg_row) + cells + buckets,
+		.nr_counters = nr_counters,
+		.histograms = histograms,
+	};
+	return grow(agg);
+}
+
+int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool histograms)
 {
 	static const uint16_t fixed[CSW_ROWS_FIXED] = {
 		[CSW_ROW_IDLE] = CSW_KIND_IDLE,
@@ -33,17 +47,13 @@ int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters)
 		[CSW_ROW_MIXED] = CSW_KIND_MIXED,
 	};
 
-	*agg = (struct csw_aggregation){
-		.stride = sizeof(struct csw_agg_row) + nr_counters * sizeof(struct csw_cell),
-		.nr_counters = nr_counters,
-	};
+	if (csw_aggregation_init_empty(agg, nr_counters, histograms) < 0)
+		return -ENOMEM;
 	for (unsigned i = 0; i < CSW_ROWS_FIXED; i++) {
 		int32_t id = i == CSW_ROW_IDLE ? 0 : -1;
 
-		if (csw_aggregation_add(agg, fixed[i], id, id, 0) < 0) {
-			csw_aggregation_free(agg);
-			return -ENOMEM;
-		}
+		csw_aggregation_add(agg, fixed[i], id, id,
+				    0); /* there is room for the first rows */
 	}
 	return 0;
 }
@@ -54,22 +64,100 @@ void csw_aggregation_free(struct csw_aggregation *agg)
 	*agg = (struct csw_aggregation){ .nr = 0 };
 }
 
+/* Sums to zero; the key stays. */
+static void clear_sums(const struct csw_aggregation *agg, uint32_t nr)
+{
+	struct csw_agg_row *row = csw_aggregation_row(agg, nr);
+	const size_t sums = offsetof(struct csw_agg_row, slices);
+
+	memset((unsigned char *)row + sums, 0, agg->stride - sums);
+	for (unsigned i = 0; i < agg->nr_counters; i++)
+		row->cells[i].min = UINT64_MAX;
+}
+
+/* A row given up before, or the next one of the array. */
+static int64_t take_place(struct csw_aggregation *agg)
+{
+	uint32_t nr = agg->first_free;
+
+	if (nr) {
+		agg->first_free = csw_aggregation_row(agg, nr)->continues;
+		return nr;
+	}
+	if (agg->nr == agg->capacity && grow(agg) < 0)
+		return -ENOMEM;
+	return (int64_t)agg->nr++;
+}
+
 int64_t csw_aggregation_add(struct csw_aggregation *agg, uint16_t kind, int32_t pid, int32_t tid,
 			    uint64_t birth_ns)
 {
-	struct csw_agg_row *row;
+	int64_t nr = take_place(agg);
 
-	if (agg->nr == agg->capacity && grow(agg) < 0)
-		return -ENOMEM;
-	row = csw_aggregation_row(agg, (uint32_t)agg->nr);
-	memset(row, 0, agg->stride);
-	row->birth_ns = birth_ns;
-	row->pid = pid;
-	row->tid = tid;
-	row->kind = kind;
-	for (unsigned i = 0; i < agg->nr_counters; i++)
-		row->cells[i].min = UINT64_MAX;
-	return (int64_t)agg->nr++;
+	if (nr < 0)
+		return nr;
+	*csw_aggregation_row(agg, (uint32_t)nr) = (struct csw_agg_row){
+		.birth_ns = birth_ns,
+		.pid = pid,
+		.tid = tid,
+		.kind = kind,
+		.last_cpu = CSW_CPU_NONE,
+	};
+	clear_sums(agg, (uint32_t)nr);
+	return nr;
+}
+
+static void give_up(struct csw_aggregation *agg, uint32_t nr)
+{
+	*csw_aggregation_row(agg, nr) = (struct csw_agg_row){
+		.pid = -1,
+		.tid = -1,
+		.kind = CSW_KIND_THREAD,
+		.flags = CSW_ROW_FREE,
+		.continues = agg->first_free,
+	};
+	agg->first_free = nr;
+}
+
+void csw_aggregation_reset(struct csw_aggregation *agg)
+{
+	for (uint32_t nr = 0; nr < agg->nr; nr++) {
+		uint16_t flags = csw_aggregation_row(agg, nr)->flags;
+
+		if (flags & CSW_ROW_FREE)
+			continue;
+		clear_sums(agg, nr);
+		if ((flags & (CSW_ROW_CLOSED | CSW_ROW_PINNED)) == CSW_ROW_CLOSED)
+			give_up(agg, nr);
+	}
+	/* A thread that goes on in another cgroup no longer continues a row that is gone. */
+	for (uint32_t nr = 0; nr < agg->nr; nr++) {
+		struct csw_agg_row *row = csw_aggregation_row(agg, nr);
+
+		if (!(row->flags & CSW_ROW_FREE) && row->continues &&
+		    (csw_aggregation_row(agg, row->continues)->flags & CSW_ROW_FREE))
+			row->continues = 0;
+	}
+}
+
+/* The bucket of a value: 0, 1, 2-3, 4-7, ... */
+static unsigned bucket_of(uint64_t value)
+{
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+static void count_whole(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas)
+{
+	struct csw_cell *cell = csw_aggregation_row(agg, nr)->cells;
+
+	for (unsigned i = 0; i < agg->nr_counters; i++, cell++) {
+		if (deltas[i] < cell->min)
+			cell->min = deltas[i];
+		if (deltas[i] > cell->max)
+			cell->max = deltas[i];
+		if (agg->histograms)
+			csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
+	}
 }
 
 void csw_aggregation_count(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
@@ -77,13 +165,8 @@ void csw_aggregation_count(struct csw_aggregation *agg, uint32_t nr, const uint6
 {
 	struct csw_cell *cell = csw_aggregation_row(agg, nr)->cells;
 
-	for (unsigned i = 0; i < agg->nr_counters; i++, cell++) {
-		cell->sum += deltas[i];
-		if (!whole)
-			continue;
-		if (deltas[i] < cell->min)
-			cell->min = deltas[i];
-		if (deltas[i] > cell->max)
-			cell->max = deltas[i];
-	}
+	for (unsigned i = 0; i < agg->nr_counters; i++)
+		cell[i].sum += deltas[i];
+	if (whole)
+		count_whole(agg, nr, deltas);
 }

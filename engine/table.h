@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "csw/csw.h"
 #include "engine/record.h"
 
 /* Rows that every table begins with. */
@@ -31,7 +32,12 @@ enum csw_fixed_row {
 #define CSW_ROW_CLOSED 0x4u    /* its TID may belong to another thread by now */
 #define CSW_ROW_MOVED 0x8u     /* an exec gave it the TID of its process; for tests and --verbose */
 #define CSW_ROW_IN_TREE 0x20u  /* descends from the scope's tree */
+#define CSW_ROW_FREE 0x40u     /* given up: the next new row takes its place */
+#define CSW_ROW_PINNED 0x100u  /* a CPU's state speaks of it: a reset must not give it up */
+#define CSW_ROW_WANTED 0x80u   /* its TID was asked for */
 #define CSW_ROW_COMM_OWN 0x10u /* named by a COMM record or the start scan, not only inherited */
+
+#define CSW_CPU_NONE UINT32_MAX
 
 struct csw_cell {
 	uint64_t sum;
@@ -44,7 +50,15 @@ struct csw_agg_row {
 	uint16_t kind; /* enum csw_kind */
 	uint16_t flags;
 	char comm[CSW_COMM_BYTES];
-	uint64_t slices, oncpu_ns, voluntary, preempted, exact_ns;
+	uint32_t last_cpu;  /* where it ran last; CSW_CPU_NONE: nowhere yet */
+	uint32_t continues; /* this row is the thread of that one, gone on in another cgroup; 0: of
+			       none */
+	uint64_t cgroup;    /* the kernel's id, 0: not known */
+	/* from here on: sums, which a reset clears */
+	uint64_t slices, oncpu_ns, voluntary, preempted, exact_ns, migrations;
+	uint32_t proven; /* bit per counter: some of it was booked here, be it 0; else it was not
+			    counted */
+	uint32_t unused;
 	uint64_t enabled_ns, running_ns;
 	struct csw_cell cells[]; /* one per counter of the plan */
 };
@@ -54,9 +68,13 @@ struct csw_aggregation {
 	size_t nr, capacity; /* in rows */
 	size_t stride;       /* bytes from one row to the next */
 	unsigned nr_counters;
+	bool histograms;     /* rows end in one histogram per counter */
+	uint32_t first_free; /* of the rows given up, chained by `continues`; 0: none */
 };
 
-int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters); /* 0 or -ENOMEM */
+/* With the fixed rows, or without any row. 0 or -ENOMEM. */
+int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, bool histograms);
+int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool histograms);
 void csw_aggregation_free(struct csw_aggregation *agg);
 
 /* A new row, zeroed but for the key; its number, or -ENOMEM. Pointers to rows are good until the
@@ -69,6 +87,20 @@ static inline struct csw_agg_row *csw_aggregation_row(const struct csw_aggregati
 {
 	return (struct csw_agg_row *)(agg->rows + nr * agg->stride);
 }
+
+/* The histogram of a counter of a row, CSW_BUCKETS long; NULL: not kept. */
+static inline uint64_t *csw_aggregation_histogram(const struct csw_aggregation *agg, uint32_t nr,
+						  unsigned counter)
+{
+	struct csw_agg_row *row = csw_aggregation_row(agg, nr);
+
+	return agg->histograms
+		       ? (uint64_t *)(row->cells + agg->nr_counters) + (size_t)counter * CSW_BUCKETS
+		       : NULL;
+}
+
+/* Sets all sums of all rows back to 0 and gives up the rows that are CLOSED and not PINNED. */
+void csw_aggregation_reset(struct csw_aggregation *agg);
 
 /* Adds deltas[nr_counters]; whole: they are one whole slice of this row and count for min and max.
  */

@@ -90,16 +90,23 @@ static struct csw_agg_row *live_row(const struct csw_tasks *t, int32_t tid)
 	return row ? row_of(t, row) : NULL;
 }
 
+static bool lists(const int32_t *ids, size_t nr, int32_t id)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
 static void settle_scope(const struct csw_tasks *t, struct csw_agg_row *row)
 {
 	const struct csw_scope *scope = &t->scope;
-	bool in = !scope->tree || (row->flags & CSW_ROW_IN_TREE);
+	bool in = (!scope->tree || (row->flags & CSW_ROW_IN_TREE)) &&
+		  (!scope->nr_pids || lists(scope->pids, scope->nr_pids, row->pid)) &&
+		  (!scope->nr_tids || (row->flags & CSW_ROW_WANTED)) &&
+		  (!scope->in_cgroup || scope->in_cgroup(scope->ctx, row->cgroup));
 
-	if (in && scope->nr_pids) {
-		in = false;
-		for (size_t i = 0; i < scope->nr_pids && !in; i++)
-			in = scope->pids[i] == row->pid;
-	}
 	row->flags =
 		(uint16_t)(in ? row->flags | CSW_ROW_IN_SCOPE : row->flags & ~CSW_ROW_IN_SCOPE);
 }
@@ -140,6 +147,8 @@ static void inherit(const struct csw_tasks *t, struct csw_agg_row *row,
 		if (!(row->flags & CSW_ROW_COMM_OWN))
 			memcpy(row->comm, parent->comm, sizeof(row->comm));
 		row->flags |= parent->flags & CSW_ROW_IN_TREE;
+		if (!row->cgroup)
+			row->cgroup = parent->cgroup;
 		if (parent->kind == CSW_KIND_SELF && parent->pid == row->pid)
 			row->kind = CSW_KIND_SELF;
 	}
@@ -194,11 +203,23 @@ static int on_thread_found(struct csw_tasks *t, const struct csw_record *rec)
 	row = row_of(t, (uint32_t)nr);
 	memcpy(row->comm, rec->comm, sizeof(row->comm));
 	row->flags |= CSW_ROW_COMM_OWN;
+	row->cgroup = rec->cgroup;
+	if (lists(t->scope.tids, t->scope.nr_tids, rec->tid))
+		row->flags |= CSW_ROW_WANTED;
+	settle_scope(t, row);
 	if (rec->flags & CSW_RECORD_KERNEL_THREAD)
 		row->kind = CSW_KIND_KERNEL;
 	else if (rec->flags & CSW_RECORD_SELF)
 		row->kind = CSW_KIND_SELF;
 	return 0;
+}
+
+/* In a PID namespace 2 is a program like any other. */
+static bool is_kthreadd(const struct csw_tasks *t, int32_t pid)
+{
+	const struct csw_agg_row *row = pid == KTHREADD_PID ? live_row(t, pid) : NULL;
+
+	return row && row->kind == CSW_KIND_KERNEL;
 }
 
 static int on_thread_fork(struct csw_tasks *t, const struct csw_record *rec)
@@ -221,7 +242,7 @@ static int on_thread_fork(struct csw_tasks *t, const struct csw_record *rec)
 	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, parent);
 	if (nr < 0)
 		return (int)nr;
-	if ((rec->flags & CSW_RECORD_KERNEL_THREAD) || rec->other_pid == KTHREADD_PID)
+	if ((rec->flags & CSW_RECORD_KERNEL_THREAD) || is_kthreadd(t, rec->other_pid))
 		row_of(t, (uint32_t)nr)->kind = CSW_KIND_KERNEL;
 	return 0;
 }
@@ -273,6 +294,15 @@ static int on_thread_comm(struct csw_tasks *t, const struct csw_record *rec, uin
 	    move_to_leader(t, runner, rec->pid) < 0)
 		return -ENOMEM;
 	row = live_row(t, rec->tid);
+	/* The dead do not exec: it was another thread of the process, and which one is not known.
+	 */
+	if (row && (rec->flags & CSW_RECORD_EXEC) && (row->flags & CSW_ROW_EXITED)) {
+		int64_t nr = open_row(t, rec->pid, rec->tid, rec->time_ns, row);
+
+		if (nr < 0)
+			return (int)nr;
+		row = row_of(t, (uint32_t)nr);
+	}
 	if (row) {
 		memcpy(row->comm, rec->comm, sizeof(row->comm));
 		row->flags |= CSW_ROW_COMM_OWN;
@@ -313,6 +343,47 @@ int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t t
 int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner)
 {
 	return moved_by_exec(t, runner, pid, tid) ? move_to_leader(t, runner, pid) : 0;
+}
+
+/* Nothing has been booked on it yet. */
+static bool is_fresh(const struct csw_aggregation *agg, const struct csw_agg_row *row)
+{
+	if (row->oncpu_ns || row->slices || row->enabled_ns)
+		return false;
+	for (unsigned i = 0; i < agg->nr_counters; i++) {
+		if (row->cells[i].sum)
+			return false;
+	}
+	return true;
+}
+
+int64_t csw_tasks_in_cgroup(struct csw_tasks *t, uint32_t nr, uint64_t cgroup)
+{
+	struct csw_agg_row *row = row_of(t, nr), *next;
+	int64_t next_nr;
+
+	if (nr < CSW_ROWS_FIXED || !cgroup || row->cgroup == cgroup)
+		return nr;
+	if (!row->cgroup || is_fresh(t->agg, row)) {
+		row->cgroup = cgroup;
+		settle_scope(t, row);
+		return nr;
+	}
+	next_nr = csw_aggregation_add(t->agg, row->kind, row->pid, row->tid, row->birth_ns);
+	if (next_nr < 0)
+		return next_nr;
+	row = row_of(t, nr);
+	next = row_of(t, (uint32_t)next_nr);
+	memcpy(next->comm, row->comm, sizeof(next->comm));
+	next->flags = row->flags;
+	next->last_cpu = row->last_cpu;
+	next->continues = nr;
+	next->cgroup = cgroup;
+	settle_scope(t, next);
+	row->flags |= CSW_ROW_CLOSED;
+	if (find_slot(t, row->tid)->row != nr)
+		return next_nr; /* dead already, and another has its TID */
+	return map_put(t, row->tid, (uint32_t)next_nr) < 0 ? -ENOMEM : next_nr;
 }
 
 void csw_tasks_dead(struct csw_tasks *t, uint32_t row)

@@ -17,7 +17,17 @@ struct csw_scope {
 	const int32_t *pids;
 	size_t nr_pids;
 	int32_t tree;
+	const int32_t *tids; /* threads found by the start scan */
+	size_t nr_tids;
+	bool (*in_cgroup)(void *ctx, uint64_t cgroup); /* NULL: whatever its cgroup */
+	void *ctx;
 };
+
+/* Is anything out of scope? */
+static inline bool csw_scope_is_set(const struct csw_scope *scope)
+{
+	return scope->nr_pids || scope->tree || scope->nr_tids || scope->in_cgroup;
+}
 
 struct csw_task_slot {
 	int32_t id;   /* a TID, or for the mixed row of a process: -2 - pid */
@@ -48,6 +58,10 @@ int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t t
  * moves along. An exec's COMM record comes later than that, and the thread can be switched out in
  * between. 0 or -ENOMEM. */
 int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner);
+
+/* The thread of `row` is in this cgroup now. Its row, or when it was in another one before, a new
+ * row that goes on for it; or -ENOMEM. */
+int64_t csw_tasks_in_cgroup(struct csw_tasks *t, uint32_t row, uint64_t cgroup);
 
 /* The thread has left its last CPU: the kernel shows it as -1. One that exits is not yet dead while
  * it has a TID: it can block or be preempted on the way; and a leader keeps its TID until it is

@@ -1,14 +1,7 @@
 /*
  * The table that is shown: rows in scope, grouped, in order, and the proofs beside them. See view.h
  * for the invariant.
- *
- * A process is (pid, its leader): a PID is free for another process only after all threads of the
- * old one are gone, and rows lie in the order in which threads were first known. So a second leader
- * of one PID is the beginning of a second process - except for a leader by exec, which is the same
- * process going on (CSW_ROW_MOVED). Limit: where the FORK record of the later process was lost, its
- * threads up to its leader's first appearance count to the earlier one.
  */
-#define _GNU_SOURCE /* qsort_r */
 #include "engine/view.h"
 
 #include <errno.h>
@@ -16,38 +9,8 @@
 #include <string.h>
 
 #include "engine/error.h"
-
-#define NO_ROW UINT32_MAX
-
-struct counter {
-	char name[CSW_EVENT_NAME_BYTES];
-	char became[CSW_EVENT_NAME_BYTES];
-	uint64_t total, rows, unproven;
-	uint32_t flags; /* of the counter as a whole, over all CPUs */
-	uint32_t nanoseconds;
-};
-
-struct csw_table {
-	uint32_t by;
-	unsigned nr_counters;
-	size_t nr_rows;
-	struct csw_row *rows; /* as they were opened */
-	struct csw_count
-		*counts; /* nr_counters per row; min > max while there was no whole slice */
-	uint32_t *order; /* row numbers as they are shown */
-	struct counter counters[CSW_COUNTERS_MAX];
-	uint64_t enabled_ns, running_ns;
-	char trigger[CSW_EVENT_NAME_BYTES];
-	char trigger_became[CSW_EVENT_NAME_BYTES];
-	struct csw_summary summary;
-};
-
-/* A row of the aggregation that belongs to a process. */
-struct member {
-	uint32_t kind;
-	int32_t pid;
-	uint32_t nr;
-};
+#include "engine/opts.h"
+#include "engine/view_table.h"
 
 static const char *const kind_names[] = {
 	[CSW_KIND_THREAD] = "thread",   [CSW_KIND_KERNEL] = "kernel", [CSW_KIND_IDLE] = "idle",
@@ -60,12 +23,7 @@ const char *csw_kind_name(uint32_t kind)
 	return kind < sizeof(kind_names) / sizeof(*kind_names) ? kind_names[kind] : "?";
 }
 
-/* ---- building ---- */
-
-static struct csw_count *counts_of(const struct csw_table *t, uint32_t nr)
-{
-	return t->counts + (size_t)nr * t->nr_counters;
-}
+/* ---- rows ---- */
 
 static bool ran(const struct csw_agg_row *row, unsigned nr_counters)
 {
@@ -78,11 +36,6 @@ static bool ran(const struct csw_agg_row *row, unsigned nr_counters)
 	return false;
 }
 
-static bool is_thread(uint32_t kind)
-{
-	return kind == CSW_KIND_THREAD || kind == CSW_KIND_KERNEL || kind == CSW_KIND_SELF;
-}
-
 static void copy_comm(struct csw_row *to, const struct csw_agg_row *from)
 {
 	size_t bytes = strnlen(from->comm, sizeof(from->comm));
@@ -91,177 +44,217 @@ static void copy_comm(struct csw_row *to, const struct csw_agg_row *from)
 	to->comm[bytes] = '\0';
 }
 
-static uint32_t open_row(struct csw_table *t, uint32_t kind, int32_t pid, int32_t tid)
+uint32_t csw_view_open_row(struct csw_table *t, uint32_t kind, int32_t pid, int32_t tid)
 {
-	uint32_t nr = (uint32_t)t->nr_rows++;
-	struct csw_count *counts = counts_of(t, nr);
+	uint32_t nr = (uint32_t)t->nr_made++;
+	struct csw_count *counts = csw_view_counts(t, nr);
 
-	t->rows[nr] = (struct csw_row){ .kind = kind, .pid = pid, .tid = tid };
+	t->rows[nr] = (struct csw_row){ .kind = kind, .pid = pid, .tid = tid, .cpu = -1 };
 	for (unsigned j = 0; j < t->nr_counters; j++)
 		counts[j] = (struct csw_count){ .min = UINT64_MAX };
 	return nr;
 }
 
-static void fold(struct csw_table *t, uint32_t nr, const struct csw_agg_row *from)
+/* Adds the sums of a row of agg; who it is, is the caller's business. */
+static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation *agg, uint32_t nr)
 {
-	struct csw_row *row = &t->rows[nr];
-	struct csw_count *count = counts_of(t, nr);
+	const struct csw_agg_row *from = csw_aggregation_row(agg, nr);
+	struct csw_row *row = &t->rows[to];
+	struct csw_count *count = csw_view_counts(t, to);
 
-	if (row->kind != CSW_KIND_OTHER || is_thread(from->kind))
-		row->nr_threads++;
 	row->slices += from->slices;
 	row->oncpu_ns += from->oncpu_ns;
 	row->voluntary += from->voluntary;
 	row->preempted += from->preempted;
 	row->exact_ns += from->exact_ns;
+	row->migrations += from->migrations;
 	for (unsigned j = 0; j < t->nr_counters; j++, count++) {
 		const struct csw_cell *cell = &from->cells[j];
 
 		count->value += cell->sum;
+		if (from->proven & (1u << j))
+			count->flags |= CSW_VIEW_PROVEN;
 		count->enabled_ns += from->enabled_ns;
 		count->running_ns += from->running_ns;
-		if (cell->min < count->min)
-			count->min = cell->min;
-		if (cell->max > count->max)
-			count->max = cell->max;
+		count->min = cell->min < count->min ? cell->min : count->min;
+		count->max = cell->max > count->max ? cell->max : count->max;
+		for (unsigned k = 0; t->histograms && k < CSW_BUCKETS; k++)
+			csw_view_histogram(t, to, j)[k] += csw_aggregation_histogram(agg, nr, j)[k];
 	}
 }
 
-/* The rows that stand alone: everything by thread; by process what belongs to none. Collects the
- * others as members. */
-static size_t add_single(struct csw_table *t, const struct csw_result *result,
-			 struct member *members)
+/* ---- rows of threads ---- */
+
+/* Adds one thread's rows m[0..nr); whether it ran. */
+static bool add_thread(struct csw_table *t, uint32_t to, const struct csw_view_groups *g,
+		       const struct csw_view_member *m, size_t nr)
 {
-	uint32_t other = NO_ROW;
-	size_t nr_members = 0;
+	bool any = false;
 
-	for (uint32_t i = 0; i < result->agg->nr; i++) {
-		const struct csw_agg_row *from = csw_aggregation_row(result->agg, i);
-
-		if (result->scoped && !(from->flags & CSW_ROW_IN_SCOPE)) {
-			if (!ran(from, t->nr_counters))
-				continue;
-			if (other == NO_ROW)
-				other = open_row(t, CSW_KIND_OTHER, -1, -1);
-			fold(t, other, from);
-		} else if (members && is_thread(from->kind)) {
-			members[nr_members++] = (struct member){ from->kind, from->pid, i };
-		} else if (ran(from, t->nr_counters)) {
-			uint32_t nr = open_row(t, from->kind, from->pid, from->tid);
-
-			t->rows[nr].birth_ns = from->birth_ns;
-			copy_comm(&t->rows[nr], from);
-			fold(t, nr, from);
-		}
-	}
-	return nr_members;
-}
-
-static int compare_members(const void *x, const void *y)
-{
-	const struct member *a = x, *b = y;
-
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->nr < b->nr ? -1 : 1;
-}
-
-static bool opens_process(const struct csw_agg_row *row)
-{
-	return row->tid == row->pid && !(row->flags & CSW_ROW_MOVED);
-}
-
-/* Members m[0..] up to the end of the process that m[0] belongs to; their number. */
-static size_t process_size(const struct csw_aggregation *agg, const struct member *m, size_t nr)
-{
-	bool has_leader = opens_process(csw_aggregation_row(agg, m->nr));
-	size_t i;
-
-	for (i = 1; i < nr && m[i].kind == m->kind && m[i].pid == m->pid && m->pid >= 0; i++) {
-		if (!opens_process(csw_aggregation_row(agg, m[i].nr)))
+	for (size_t i = 0; i < nr; i++) {
+		if (!ran(csw_aggregation_row(g->agg, m[i].nr), t->nr_counters))
 			continue;
-		if (has_leader)
-			break;
-		has_leader = true;
+		fold(t, to, g->agg, m[i].nr);
+		any = true;
 	}
-	return i;
+	return any;
 }
 
-static void add_process(struct csw_table *t, const struct csw_aggregation *agg,
-			const struct member *m, size_t nr)
+/* Of one thread's rows m[0..nr) the last: the end of its chain, unless that is in another group. */
+static const struct csw_agg_row *last_row(const struct csw_view_groups *g,
+					  const struct csw_view_member *m, size_t nr)
 {
-	const struct csw_agg_row *first = csw_aggregation_row(agg, m->nr);
-	uint32_t to = open_row(t, m->kind, m->pid, -1);
+	uint32_t latest = g->latest[m->root];
+
+	for (size_t i = 0; i < nr; i++) {
+		if (m[i].nr == latest)
+			return csw_aggregation_row(g->agg, latest);
+	}
+	return csw_aggregation_row(g->agg, m[nr - 1].nr);
+}
+
+/* A group has the cgroup that all its threads have. */
+static void note_cgroup(struct csw_row *row, const char *path, bool first)
+{
+	if (first)
+		row->cgroup = path;
+	else if (!path || !row->cgroup || strcmp(path, row->cgroup) != 0)
+		row->cgroup = NULL;
+}
+
+static void name_thread(struct csw_table *t, uint32_t to, const struct csw_view_groups *g,
+			const struct csw_view_member *m, const struct csw_agg_row *last)
+{
+	const struct csw_agg_row *root = csw_aggregation_row(g->agg, m->root);
 	struct csw_row *row = &t->rows[to];
 
-	row->birth_ns = first->birth_ns;
-	copy_comm(row, first);
-	for (size_t i = 0; i < nr; i++) {
-		const struct csw_agg_row *from = csw_aggregation_row(agg, m[i].nr);
+	row->pid = last->pid;
+	row->tid = last->tid;
+	row->birth_ns = root->birth_ns;
+	copy_comm(row, csw_aggregation_row(g->agg, g->latest[m->root]));
+	if (csw_view_is_thread(m->kind) && last->last_cpu <= INT32_MAX)
+		row->cpu = (int32_t)last->last_cpu;
+}
 
-		if (opens_process(from))
-			row->birth_ns = from->birth_ns;
-		if (from->tid == from->pid)
-			copy_comm(row, from);
-		if (ran(from, t->nr_counters))
-			fold(t, to, from);
+/* The leader's name and birth, or the first thread's where the leader is not known. */
+static void name_process(struct csw_table *t, uint32_t to, const struct csw_view_groups *g,
+			 const struct csw_view_member *m, bool first)
+{
+	const struct csw_agg_row *root = csw_aggregation_row(g->agg, m->root);
+	struct csw_row *row = &t->rows[to];
+
+	row->pid = root->pid;
+	if (first || csw_view_opens_process(g, m))
+		row->birth_ns = root->birth_ns;
+	if (first || root->tid == root->pid)
+		copy_comm(row, csw_aggregation_row(g->agg, g->latest[m->root]));
+}
+
+static void name_row(struct csw_table *t, uint32_t to, const struct csw_view_groups *g,
+		     const struct csw_view_member *m, const struct csw_agg_row *last, bool first)
+{
+	if (m->kind == CSW_KIND_OTHER)
+		return;
+	if (t->by == CSW_BY_PROCESS && csw_view_is_thread(m->kind))
+		name_process(t, to, g, m, first);
+	else if (t->by == CSW_BY_THREAD || t->by == CSW_BY_PROCESS)
+		name_thread(t, to, g, m, last);
+	else if (t->by == CSW_BY_COMM && csw_view_is_thread(m->kind))
+		copy_comm(&t->rows[to], csw_aggregation_row(g->agg, g->latest[m->root]));
+}
+
+static void add_group(struct csw_table *t, const struct csw_view_groups *g, size_t at, size_t nr)
+{
+	uint32_t to = csw_view_open_row(t, g->members[at].kind, -1, -1);
+	bool any = false;
+
+	for (size_t i = at, size; i < at + nr; i += size) {
+		const struct csw_view_member *m = g->members + i;
+		const struct csw_agg_row *last;
+
+		size = csw_view_thread_size(g, i);
+		last = last_row(g, m, size);
+		name_row(t, to, g, m, last, i == at);
+		if (!add_thread(t, to, g, m, size))
+			continue;
+		if (csw_view_is_thread(csw_aggregation_row(g->agg, m->root)->kind))
+			t->rows[to].nr_threads++;
+		if (m->kind != CSW_KIND_OTHER)
+			note_cgroup(&t->rows[to], csw_view_path(&t->paths, last->cgroup), !any);
+		any = true;
 	}
-	if (!row->nr_threads)
-		t->nr_rows--; /* none of its threads ever ran: `to` is the last row */
+	if (!any)
+		t->nr_made--; /* none of its threads ever ran: `to` is the last row */
 }
 
-static int add_rows(struct csw_table *t, const struct csw_result *result)
+/* Rows of a thread within one group may lie in its chain apart, but it is one thread. */
+static void count_threads(struct csw_table *t, const struct csw_view_groups *g,
+			  const struct csw_result *result, unsigned char *seen)
 {
-	struct member *members;
-	size_t nr, size;
+	enum { SEEN = 1, SEEN_IN_SCOPE = 2 };
 
-	if (t->by == CSW_BY_THREAD) {
-		add_single(t, result, NULL);
-		return 0;
+	for (size_t i = 0; i < g->nr; i++) {
+		const struct csw_view_member *m = g->members + i;
+		const struct csw_agg_row *row = csw_aggregation_row(g->agg, m->nr);
+		bool in = !result->scoped || (row->flags & CSW_ROW_IN_SCOPE);
+
+		if (row->kind != CSW_KIND_THREAD && row->kind != CSW_KIND_KERNEL)
+			continue;
+		if (!ran(row, t->nr_counters))
+			continue;
+		t->summary.threads += !(seen[m->root] & SEEN);
+		t->threads_in_scope += in && !(seen[m->root] & SEEN_IN_SCOPE);
+		seen[m->root] |= in ? SEEN | SEEN_IN_SCOPE : SEEN;
 	}
-	members = calloc(result->agg->nr + 1, sizeof(*members));
-	if (!members)
-		return -ENOMEM;
-	nr = add_single(t, result, members);
-	qsort(members, nr, sizeof(*members), compare_members);
-	for (size_t i = 0; i < nr; i += size) {
-		size = process_size(result->agg, members + i, nr - i);
-		add_process(t, result->agg, members + i, size);
+}
+
+static int add_threads(struct csw_table *t, const struct csw_result *result)
+{
+	unsigned char *seen = calloc(result->agg->nr + 1, 1);
+	struct csw_view_groups g;
+	int ret = csw_view_groups_make(&g, result, t->by, &t->paths);
+
+	if (!seen)
+		ret = -ENOMEM;
+	if (ret == 0) {
+		count_threads(t, &g, result, seen);
+		for (size_t at = 0, nr; t->by != CSW_BY_CPU && at < g.nr; at += nr) {
+			nr = csw_view_group_size(&g, at);
+			add_group(t, &g, at, nr);
+		}
 	}
-	free(members);
-	return 0;
+	csw_view_groups_free(&g);
+	free(seen);
+	return ret;
 }
 
-static int compare_rows(const void *x, const void *y, void *ctx)
+/* ---- rows of CPUs ---- */
+
+static void add_cpus(struct csw_table *t, const struct csw_result *result)
 {
-	const struct csw_table *t = ctx;
-	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
-	const struct csw_row *a = &t->rows[i], *b = &t->rows[k];
+	const struct csw_aggregation *agg = result->cpus;
+	uint32_t other = UINT32_MAX;
 
-	if (t->nr_counters && counts_of(t, i)->value != counts_of(t, k)->value)
-		return counts_of(t, i)->value > counts_of(t, k)->value ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	if (a->birth_ns != b->birth_ns)
-		return a->birth_ns < b->birth_ns ? -1 : 1;
-	return i < k ? -1 : 1;
+	for (uint32_t nr = 0; nr < agg->nr && nr < 2 * result->nr_cpus; nr++) {
+		uint32_t *to = &other, cpu_row = UINT32_MAX;
+		bool out = nr % 2 && result->scoped;
+
+		if (!ran(csw_aggregation_row(agg, nr), t->nr_counters))
+			continue;
+		if (!out && nr % 2 && t->nr_made &&
+		    t->rows[t->nr_made - 1].cpu == (int32_t)(nr / 2))
+			cpu_row = (uint32_t)t->nr_made - 1; /* without a scope both are one row */
+		if (!out)
+			to = &cpu_row;
+		if (*to == UINT32_MAX)
+			*to = csw_view_open_row(t, out ? CSW_KIND_OTHER : CSW_KIND_THREAD, -1, -1);
+		if (!out)
+			t->rows[*to].cpu = (int32_t)(nr / 2);
+		fold(t, *to, agg, nr);
+	}
 }
 
-static void sort_rows(struct csw_table *t)
-{
-	for (size_t i = 0; i < t->nr_rows; i++)
-		t->order[i] = (uint32_t)i;
-	qsort_r(t->order, t->nr_rows, sizeof(*t->order), compare_rows, t);
-}
-
-static uint32_t count_flags(uint64_t enabled_ns, uint64_t running_ns)
-{
-	return enabled_ns && !running_ns ? CSW_COUNT_NOT_COUNTED : 0;
-}
+/* ---- sums and proofs ---- */
 
 /* Some PMUs open codes that they do not have, and such an event stays 0 for ever. So a hardware
  * event that never occurred on any CPU in all that time is not told apart from one that cannot
@@ -280,21 +273,21 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 {
 	for (unsigned j = 0; j < t->nr_counters; j++) {
 		const struct csw_event *event = &result->plan->counters[j];
-		struct counter *c = &t->counters[j];
+		struct csw_view_counter *c = &t->counters[j];
 
 		memcpy(c->name, event->name, sizeof(c->name));
 		memcpy(c->became, event->became, sizeof(c->became));
 		c->total = result->totals[j];
-		c->flags = count_flags(result->enabled_ns, result->running_ns) |
+		c->flags = csw_view_count_flags(result->enabled_ns, result->running_ns) |
 			   never_flags(event, c->total, result->running_ns);
 		c->nanoseconds = event->flags & CSW_EVENT_NANOSECONDS ? 1 : 0;
 	}
-	for (uint32_t i = 0; i < t->nr_rows; i++) {
-		struct csw_count *count = counts_of(t, i);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		struct csw_count *count = csw_view_counts(t, t->order[i]);
 
 		for (unsigned j = 0; j < t->nr_counters; j++, count++) {
 			t->counters[j].rows += count->value;
-			count->flags = count_flags(count->enabled_ns, count->running_ns) |
+			count->flags = csw_view_row_flags(&t->rows[t->order[i]], count) |
 				       t->counters[j].flags;
 			if (count->min > count->max)
 				count->min = count->max = 0;
@@ -320,18 +313,16 @@ static void sum_unproven(struct csw_table *t, const struct csw_aggregation *agg)
 
 static void sum_run(struct csw_summary *s, const struct csw_aggregation *agg)
 {
-	s->threads = s->slices = s->oncpu_ns = s->exact_ns = 0;
+	s->slices = s->oncpu_ns = s->exact_ns = s->rows_ns = 0;
 	for (uint32_t i = 0; i < agg->nr; i++) {
 		const struct csw_agg_row *row = csw_aggregation_row(agg, i);
 
 		s->slices += row->slices;
+		s->rows_ns += row->oncpu_ns;
 		if (row->kind == CSW_KIND_IDLE)
 			continue;
 		s->oncpu_ns += row->oncpu_ns;
 		s->exact_ns += row->exact_ns;
-		if ((row->kind == CSW_KIND_THREAD || row->kind == CSW_KIND_KERNEL) &&
-		    ran(row, agg->nr_counters))
-			s->threads++;
 	}
 }
 
@@ -343,17 +334,22 @@ static bool is_broken(const struct csw_table *t)
 		if (t->counters[j].total != t->counters[j].rows)
 			return true;
 	}
+	if (s->cpu_ns && s->cpu_ns != s->rows_ns)
+		return true;
 	return s->triggers != s->sav * s->samples + s->lost + s->throttled + s->unseen + s->open;
 }
 
+/* But for the number of threads, which was counted with the rows. */
 static void fill_summary(struct csw_table *t, const struct csw_result *result)
 {
 	const struct csw_trigger *trigger = &result->plan->trigger;
 	struct csw_summary *s = &t->summary;
+	uint64_t threads = s->threads;
 
 	memcpy(t->trigger, trigger->event.name, sizeof(t->trigger));
 	memcpy(t->trigger_became, trigger->event.became, sizeof(t->trigger_became));
 	*s = result->summary;
+	s->threads = threads;
 	s->trigger = t->trigger;
 	s->trigger_became = t->trigger_became;
 	s->trigger_hardware = trigger->event.flags & CSW_EVENT_HARDWARE ? 1 : 0;
@@ -364,10 +360,12 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 	s->broken = s->broken || is_broken(t);
 }
 
+/* ---- the table ---- */
+
 static struct csw_table *alloc_table(const struct csw_aggregation *agg)
 {
 	struct csw_table *t = calloc(1, sizeof(*t));
-	size_t nr = agg->nr + 1; /* `other` besides */
+	size_t nr = agg->nr + 2; /* `other` and `rest` besides */
 	size_t nr_counters = agg->nr_counters ? agg->nr_counters : 1;
 
 	if (!t)
@@ -376,38 +374,74 @@ static struct csw_table *alloc_table(const struct csw_aggregation *agg)
 	t->rows = calloc(nr, sizeof(*t->rows));
 	t->counts = calloc(nr * nr_counters, sizeof(*t->counts));
 	t->order = calloc(nr, sizeof(*t->order));
-	if (t->rows && t->counts && t->order)
+	/* Memory that is never touched costs nothing: few groups may be made of many rows. */
+	if (agg->histograms)
+		t->histograms = calloc(nr * nr_counters, CSW_BUCKETS * sizeof(*t->histograms));
+	if (t->rows && t->counts && t->order && (t->histograms || !agg->histograms))
 		return t;
 	csw_table_close(t);
 	return NULL;
 }
 
-int csw_view_make(struct csw_table **out, const struct csw_result *result, uint32_t by,
-		  struct csw_error *err)
+static int check_view(const struct csw_result *result, uint32_t by, struct csw_error *err)
 {
+	if (by > CSW_BY_CPU)
+		return csw_error_set(err, -EINVAL,
+				     "no such view: %u; there are CSW_BY_THREAD to CSW_BY_CPU", by);
+	if (by == CSW_BY_CGROUP && !result->cgroups)
+		return csw_error_set(err, -EINVAL,
+				     "no rows by cgroup: cgroups were not followed; set "
+				     "csw_opts.cgroups");
+	if (by == CSW_BY_CPU && !result->cpus)
+		return csw_error_set(err, -EINVAL, "no rows by CPU: nothing was kept of the CPUs");
+	return 0;
+}
+
+static int fill(struct csw_table *t, const struct csw_result *result,
+		const struct csw_view_order *order, uint64_t top)
+{
+	int ret = csw_view_paths_make(&t->paths, result);
+
+	if (ret == 0)
+		ret = add_threads(t, result);
+	if (ret < 0)
+		return ret;
+	if (t->by == CSW_BY_CPU)
+		add_cpus(t, result);
+	csw_view_order_rows(t, order, top);
+	sum_counters(t, result);
+	sum_unproven(t, result->agg);
+	fill_summary(t, result);
+	return 0;
+}
+
+int csw_view_make(struct csw_table **out, const struct csw_result *result, uint32_t by,
+		  const struct csw_table_opts *opts, struct csw_error *err)
+{
+	struct csw_table_opts own;
+	struct csw_view_order order;
 	struct csw_table *t;
 	int ret;
 
 	*out = NULL;
-	if (by != CSW_BY_THREAD && by != CSW_BY_PROCESS)
-		return csw_error_set(err, -EINVAL,
-				     "no such view: %u; there are CSW_BY_THREAD and CSW_BY_PROCESS",
-				     by);
-	t = alloc_table(result->agg);
+	ret = csw_opts_take(&own, sizeof(own), opts, "csw_table_opts", err);
+	if (ret == 0)
+		ret = check_view(result, by, err);
+	if (ret == 0)
+		ret = csw_view_order_find(&order, result, own.sort, err);
+	if (ret < 0)
+		return ret;
+	t = alloc_table(by == CSW_BY_CPU ? result->cpus : result->agg);
 	ret = t ? 0 : -ENOMEM;
 	if (t) {
 		t->by = by;
-		ret = add_rows(t, result);
+		ret = fill(t, result, &order, own.top);
 	}
 	if (ret < 0) {
 		csw_table_close(t);
 		return csw_error_set(err, ret, "not enough memory for a table of %zu rows",
 				     result->agg->nr);
 	}
-	sort_rows(t);
-	sum_counters(t, result);
-	sum_unproven(t, result->agg);
-	fill_summary(t, result);
 	*out = t;
 	return 0;
 }
@@ -417,6 +451,11 @@ int csw_view_make(struct csw_table **out, const struct csw_result *result, uint3
 uint32_t csw_view_by(const struct csw_table *t)
 {
 	return t->by;
+}
+
+uint64_t csw_view_threads_in_scope(const struct csw_table *t)
+{
+	return t->threads_in_scope;
 }
 
 size_t csw_table_rows(const struct csw_table *t)
@@ -433,7 +472,19 @@ int csw_table_count(const struct csw_table *t, size_t i, size_t j, struct csw_co
 {
 	if (i >= t->nr_rows || j >= t->nr_counters)
 		return -ERANGE;
-	*out = counts_of(t, t->order[i])[j];
+	*out = csw_view_counts(t, t->order[i])[j];
+	return 0;
+}
+
+int csw_table_histogram(const struct csw_table *t, size_t i, size_t j,
+			uint64_t buckets[CSW_BUCKETS])
+{
+	if (i >= t->nr_rows || j >= t->nr_counters)
+		return -ERANGE;
+	if (!t->histograms)
+		return -ENODATA;
+	memcpy(buckets, csw_view_histogram(t, t->order[i], (unsigned)j),
+	       CSW_BUCKETS * sizeof(*buckets));
 	return 0;
 }
 
@@ -444,7 +495,7 @@ size_t csw_table_counters(const struct csw_table *t)
 
 int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *out)
 {
-	const struct counter *c;
+	const struct csw_view_counter *c;
 
 	if (j >= t->nr_counters)
 		return -ERANGE;
@@ -478,8 +529,10 @@ void csw_table_close(struct csw_table *t)
 {
 	if (!t)
 		return;
+	csw_view_paths_free(&t->paths);
 	free(t->rows);
 	free(t->counts);
+	free(t->histograms);
 	free(t->order);
 	free(t);
 }

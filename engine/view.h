@@ -19,16 +19,26 @@ struct csw_result {
 	uint64_t totals[CSW_COUNTERS_MAX]; /* per counter: readings at stop - at start, over all
 					      CPUs */
 	uint64_t enabled_ns, running_ns;   /* of the group, the same */
+	/* What was counted on each CPU: row 2 * cpu in scope, row 2 * cpu + 1 out of scope. Idle's
+	 * time is in neither's oncpu_ns; what idle caused is in their cells like all else. */
+	const struct csw_aggregation *cpus;
+	unsigned nr_cpus;
+	bool cgroups;                                       /* membership was followed */
+	const char *(*cgroup_path)(void *ctx, uint64_t id); /* NULL for an id that nobody knows */
+	void *cgroup_ctx;
 	struct csw_summary
 		summary; /* but for the strings and the fields that a view sums up itself: threads,
 			  * slices, oncpu_ns, exact_ns, broken by conservation */
 };
 
 int csw_view_make(struct csw_table **out, const struct csw_result *result, uint32_t by,
-		  struct csw_error *err);
+		  const struct csw_table_opts *opts, struct csw_error *err);
 
 /* How a table is grouped (enum csw_by): a report's columns depend on it, and an empty table does
  * not show it. */
 uint32_t csw_view_by(const struct csw_table *t);
+
+/* Threads in scope that ran, shown or folded away. */
+uint64_t csw_view_threads_in_scope(const struct csw_table *t);
 
 #endif

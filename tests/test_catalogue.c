@@ -163,9 +163,7 @@ static void check_trigger_refused(const char *name, uint64_t sav, int code, cons
 
 #define SAYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* ---- counters
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- counters ---- */
 
 static void test_software(void **state)
 {
@@ -502,9 +500,7 @@ static void test_hostile(void **state)
 	free(huge);
 }
 
-/* ---- triggers
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- triggers ---- */
 
 static void check_trigger(const char *name, uint64_t sav, uint64_t settled, uint32_t phase,
 			  uint32_t per_switch, const char *became)

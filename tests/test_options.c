@@ -74,8 +74,18 @@ static void test_defaults(void **state)
 	assert_int_equal(o.by, CSW_BY_THREAD);
 	assert_int_equal(o.format, CSW_FORMAT_TABLE);
 	assert_false(o.has_duration);
-	assert_false(o.verbose);
+	assert_false(o.verbose || o.histogram || o.rate || o.raw || o.no_colour || o.quiet ||
+		     o.overhead);
 	assert_int_equal(o.sav, 0);
+	assert_int_equal(o.top, 0);
+	assert_int_equal(o.delay_ns, 0);
+	assert_int_equal(o.interval_ns, 0);
+	assert_int_equal(o.pids.nr, 0);
+	assert_int_equal(o.tids.nr, 0);
+	assert_null(o.sort);
+	assert_null(o.cgroup);
+	assert_null(o.cpus);
+	assert_int_equal(o.info, CSW_INFO_NONE);
 	csw_options_free(&o);
 }
 
@@ -95,13 +105,75 @@ static void test_everything_at_once(void **state)
 	assert_int_equal(o.by, CSW_BY_PROCESS);
 	assert_int_equal(o.format, CSW_FORMAT_JSON);
 	assert_string_equal(o.output, "file");
-	assert_int_equal(o.nr_pids, 3);
-	assert_int_equal(o.pids[0], 1);
-	assert_int_equal(o.pids[1], 2);
-	assert_int_equal(o.pids[2], INT32_MAX);
+	assert_int_equal(o.pids.nr, 3);
+	assert_int_equal(o.pids.ids[0], 1);
+	assert_int_equal(o.pids.ids[1], 2);
+	assert_int_equal(o.pids.ids[2], INT32_MAX);
 	assert_true(o.verbose);
 	assert_int_equal(o.ring_bytes, 4096);
 	csw_options_free(&o);
+}
+
+static void test_scope_and_time(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, "-t7", "--tid=8,9", "--cgroup=/a b", "-C", "0-3,8",
+			       "--cpus=65535", "--delay=1500", "-I", "10", NULL),
+			 0);
+	assert_int_equal(o.tids.nr, 3);
+	assert_int_equal(o.tids.ids[0], 7);
+	assert_int_equal(o.tids.ids[2], 9);
+	assert_int_equal(o.pids.nr, 0);
+	assert_string_equal(o.cgroup, "/a b");
+	assert_string_equal(o.cpus, "0-3,8,65535");
+	assert_int_equal(o.delay_ns, 1500000000);
+	assert_int_equal(o.interval_ns, 10000000);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--delay=0", "--interval=86400000", NULL), 0);
+	assert_int_equal(o.delay_ns, 0);
+	assert_int_equal(o.interval_ns, 86400000000000);
+	csw_options_free(&o);
+}
+
+static void test_how_to_show_it(void **state)
+{
+	static char *const by[] = { "thread", "process", "comm", "cgroup", "cpu" };
+	static const uint32_t meaning[] = { CSW_BY_THREAD, CSW_BY_PROCESS, CSW_BY_COMM,
+					    CSW_BY_CGROUP, CSW_BY_CPU };
+	struct csw_options o;
+	char text[32];
+
+	(void)state;
+	assert_int_equal(parse(&o, "--sort=oncpu", "--top=1000000000", "--rate", "--histogram",
+			       "--raw", "--no-color", "-q", "--overhead", "--format=csv", NULL),
+			 0);
+	assert_string_equal(o.sort, "oncpu");
+	assert_int_equal(o.top, 1000000000);
+	assert_true(o.rate && o.histogram && o.raw && o.no_colour && o.quiet && o.overhead);
+	assert_int_equal(o.format, CSW_FORMAT_CSV);
+	csw_options_free(&o);
+	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
+		snprintf(text, sizeof(text), "--by=%s", by[i]);
+		assert_int_equal(parse(&o, text, NULL), 0);
+		assert_int_equal(o.by, meaning[i]);
+		csw_options_free(&o);
+	}
+}
+
+static void test_help_and_version(void **state)
+{
+	struct csw_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, "--help", "--version", NULL), 0);
+	assert_int_equal(o.info, CSW_INFO_HELP);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "-V", NULL), 0);
+	assert_int_equal(o.info, CSW_INFO_VERSION);
+	csw_options_free(&o);
+	assert_refused("--foo", "--help", "--foo", NULL);
 }
 
 static void test_command(void **state)
@@ -175,8 +247,32 @@ static void test_absurd_values(void **state)
 	assert_refused("from 1 to", "--sav=18446744073709551617", NULL, NULL);
 	assert_refused("from 4 to", "--ring-kib=3", NULL, NULL);
 	assert_refused("from 4 to", "--ring-kib=1048577", NULL, NULL);
-	assert_refused("thread or process", "--by=cpu", NULL, NULL);
-	assert_refused("table or json", "--format=xml", NULL, NULL);
+	assert_refused("from 1 to 1000000000", "--top=0", NULL, NULL);
+	assert_refused("from 1 to 1000000000", "--top=1000000001", NULL, NULL);
+	assert_refused("from 10 to 86400000", "-I", "9", NULL);
+	assert_refused("from 10 to 86400000", "-I", "0", NULL);
+	assert_refused("from 10 to 86400000", "-I", "1e3", NULL);
+	assert_refused("from 10 to 86400000", "--interval=86400001", NULL, NULL);
+	assert_refused("from 0 to 86400000", "--delay=-1", NULL, NULL);
+	assert_refused("from 0 to 86400000", "--delay=0.5", NULL, NULL);
+	assert_refused("from 0 to 86400000", "--delay=99999999999999999999", NULL, NULL);
+	assert_refused("thread, process, comm, cgroup or cpu", "--by=core", NULL, NULL);
+	assert_refused("thread, process, comm, cgroup or cpu", "--by=", NULL, NULL);
+	assert_refused("table, json or csv", "--format=xml", NULL, NULL);
+	assert_refused("--sort: must not be empty", "--sort=", NULL, NULL);
+	assert_refused("--cgroup: must not be empty", "--cgroup=", NULL, NULL);
+	assert_refused("-o: must not be empty", "-o", "", NULL);
+	assert_refused("--trigger: must not be empty", "--trigger=", NULL, NULL);
+	assert_refused("--driver: must not be empty", "--driver=", NULL, NULL);
+	assert_refused("thread ids from 1 to 2147483647", "-t", "0", NULL);
+	assert_refused("thread ids from 1 to 2147483647", "-t", "1,x", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "1-", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "-1", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "3-1", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "0,", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "0 1", NULL);
+	assert_refused("CPUs from 0 to 65535", "-C", "65536", NULL);
 	assert_refused("process ids", "-p", "0", NULL);
 	assert_refused("process ids", "-p", "", NULL);
 	assert_refused("process ids", "-p", "1,", NULL);
@@ -192,6 +288,7 @@ static void test_unknown_options(void **state)
 	assert_refused("-Z", "-Z", NULL, NULL);
 	assert_refused("-d", "-d", NULL, NULL);
 	assert_refused("--verbose=1", "--verbose=1", NULL, NULL);
+	assert_refused("list, doctor, verify, help", "lsit", "events", NULL);
 	assert_refused("a?[2J?b", "a\033[2J\nb", NULL,
 		       NULL); /* no byte of it reaches the terminal raw */
 }
@@ -203,6 +300,8 @@ static void test_a_simulation_runs_its_own_programs(void **state)
 	(void)state;
 	assert_refused("leave out the program", "--driver=sim", "--", "true");
 	assert_refused("leave out -p", "--driver=sim:cpus=2", "-p1", NULL);
+	assert_refused("leave out -t", "--driver=sim", "-t1", NULL);
+	assert_refused("leave out --cgroup", "--driver=sim", "--cgroup=/", NULL);
 	assert_int_equal(parse(&o, "--driver=sim:cpus=2", NULL), 0);
 	assert_true(csw_options_simulated(&o));
 	csw_options_free(&o);
@@ -216,6 +315,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_everything_at_once),
+		cmocka_unit_test(test_scope_and_time),
+		cmocka_unit_test(test_how_to_show_it),
+		cmocka_unit_test(test_help_and_version),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_absurd_values),

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/report.h"
 #include "engine/view.h"
+#include "schema.h"
 
 #define NR_COUNTERS 5
 
@@ -42,10 +42,25 @@ static uint32_t add(struct fixture *f, uint16_t kind, int32_t pid, int32_t tid, 
 	row->slices = 12;
 	row->voluntary = 10;
 	row->preempted = 2;
+	row->migrations = 3;
+	row->last_cpu = 1;
+	row->proven = UINT32_MAX;
 	row->oncpu_ns = row->exact_ns = row->enabled_ns = row->running_ns = 1234567;
 	for (unsigned j = 0; j < NR_COUNTERS; j++)
 		f->result.totals[j] += counts[j];
 	return (uint32_t)i;
+}
+
+static const char *path_of(void *ctx, uint64_t id)
+{
+	static const char *const paths[] = {
+		NULL, "/system.slice/a.service",
+		"/system.slice/docker-0123456789ab0123456789ab0123456789ab.scope", "/",
+		"/a/path/that/nobody/goes"
+	};
+
+	(void)ctx;
+	return id < sizeof(paths) / sizeof(*paths) ? paths[id] : NULL;
 }
 
 static int setup(void **state)
@@ -65,10 +80,12 @@ static int setup(void **state)
 		strcpy(f.plan.counters[j].became, names[j]);
 	}
 	f.plan.counters[CLOCK].flags = CSW_EVENT_CLOCK | CSW_EVENT_NANOSECONDS;
-	assert_int_equal(csw_aggregation_init(&f.agg, NR_COUNTERS), 0);
+	assert_int_equal(csw_aggregation_init(&f.agg, NR_COUNTERS, true), 0);
 	f.result = (struct csw_result){ .plan = &f.plan,
 					.driver = &live,
 					.agg = &f.agg,
+					.cgroups = true,
+					.cgroup_path = path_of,
 					.enabled_ns = 10000000000,
 					.running_ns = 10000000000 };
 	f.result.summary = (struct csw_summary){ .nr_cpus = 2,
@@ -105,17 +122,14 @@ static int report_to(const struct fixture *f, FILE *file, uint32_t by,
 	struct csw_table *t;
 	int ret;
 
-	assert_int_equal(csw_view_make(&t, &f->result, by, err), 0);
+	assert_int_equal(csw_view_make(&t, &f->result, by, NULL, err), 0);
 	ret = csw_report(t, file, opts, err);
 	csw_table_close(t);
 	return ret;
 }
 
-static const char *render(struct fixture *f, uint32_t by, uint32_t format, uint32_t verbose)
+static const char *render_as(struct fixture *f, uint32_t by, const struct csw_report_opts *opts)
 {
-	struct csw_report_opts opts = { .size = sizeof(opts),
-					.format = format,
-					.verbose = verbose };
 	struct csw_error err;
 	size_t bytes;
 	FILE *file;
@@ -123,9 +137,18 @@ static const char *render(struct fixture *f, uint32_t by, uint32_t format, uint3
 	free(f->text);
 	file = open_memstream(&f->text, &bytes);
 	assert_non_null(file);
-	assert_int_equal(report_to(f, file, by, &opts, &err), 0);
+	assert_int_equal(report_to(f, file, by, opts, &err), 0);
 	assert_int_equal(fclose(file), 0);
 	return f->text;
+}
+
+static const char *render(struct fixture *f, uint32_t by, uint32_t format, uint32_t verbose)
+{
+	struct csw_report_opts opts = { .size = sizeof(opts),
+					.format = format,
+					.verbose = verbose };
+
+	return render_as(f, by, &opts);
 }
 
 static const char *text_report(struct fixture *f)
@@ -133,15 +156,20 @@ static const char *text_report(struct fixture *f)
 	return render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0);
 }
 
+static json_t *json_report_as(struct fixture *f, uint32_t by, struct csw_report_opts opts)
+{
+	json_t *schema = schema_of_reports(), *root;
+
+	opts.size = sizeof(opts);
+	opts.format = CSW_FORMAT_JSON;
+	root = schema_load(schema, render_as(f, by, &opts));
+	json_decref(schema);
+	return root;
+}
+
 static json_t *json_report(struct fixture *f, uint32_t by)
 {
-	json_error_t error;
-	json_t *root =
-		json_loads(render(f, by, CSW_FORMAT_JSON, 0), JSON_REJECT_DUPLICATES, &error);
-
-	if (!root)
-		fail_msg("%s in line %d of %s", error.text, error.line, f->text);
-	return root;
+	return json_report_as(f, by, (struct csw_report_opts){ .size = 0 });
 }
 
 static void assert_holds(const char *text, const char *part)
@@ -163,19 +191,20 @@ static void test_text_in_full(void **state)
 	static const char want[] =
 		"trigger switch (context-switches), sav 2, driver perf, 2 CPUs, 5.003 s\n"
 		"\n"
-		" PID   TID  COMM    SLICES  ONCPU(ms)  VOL  PRE  page-faults  task-clock(ms)"
-		"  instructions:u  cycles:u  LLC_MISSES:u   IPC   MPKI\n"
-		"4242  4243  worker      12      1.235   10    2          300           1.235"
-		"            2000      1000            50  2.00  25.00\n"
+		" PID   TID  COMM    SLICES  ONCPU(ms)  VOL  PRE  MIGR  page-faults  "
+		"task-clock(ms)  instructions:u  cycles:u  LLC_MISSES:u   IPC   MPKI\n"
+		"4242  4243  worker      12      1.235   10    2     3          300  "
+		"         1.235           2,000     1,000            50  2.00  25.00\n"
 		"\n"
 		"threads 1, slices 12, exact 100.00 % of the time on a CPU, lost 1, unseen 3\n"
 		"completeness ok: trigger 67 = sav 2 x samples 30 + lost 1 + throttled 2 + unseen 3"
 		" + open 1\n"
 		"conservation page-faults ok: counter 300 = rows 300, of no proven thread 0\n"
-		"conservation task-clock ok: counter 1234567 = rows 1234567, of no proven thread "
+		"conservation task-clock ok: counter 1,234,567 = rows 1,234,567, of no proven "
+		"thread 0\n"
+		"conservation instructions:u ok: counter 2,000 = rows 2,000, of no proven thread "
 		"0\n"
-		"conservation instructions:u ok: counter 2000 = rows 2000, of no proven thread 0\n"
-		"conservation cycles:u ok: counter 1000 = rows 1000, of no proven thread 0\n"
+		"conservation cycles:u ok: counter 1,000 = rows 1,000, of no proven thread 0\n"
 		"conservation LLC_MISSES:u ok: counter 50 = rows 50, of no proven thread 0\n";
 
 	assert_string_equal(text_report(*state), want);
@@ -347,12 +376,195 @@ static void test_empty_table(void **state)
 	struct fixture *f = *state;
 
 	csw_aggregation_free(&f->agg);
-	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS), 0);
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, true), 0);
 	memset(f->result.totals, 0, sizeof(f->result.totals));
 	assert_holds(render(f, CSW_BY_PROCESS, CSW_FORMAT_TABLE, 0), "PID  COMM  THREADS  SLICES");
 	assert_holds(f->text, "threads 0, slices 0, exact - ");
 	json_decref(json_report(f, CSW_BY_PROCESS));
 	assert_holds(f->text, "\"exact_share\": null");
+}
+
+/* ---- text: views and options ---- */
+
+static const char *text_as(struct fixture *f, uint32_t by, struct csw_report_opts opts)
+{
+	opts.size = sizeof(opts);
+	return render_as(f, by, &opts);
+}
+
+static void fill_cgroups(struct fixture *f)
+{
+	static const uint64_t counts[NR_COUNTERS] = { 1, 1, 1, 1, 1 };
+	uint32_t rows[] = { f->worker, add(f, CSW_KIND_THREAD, 7, 7, "in a container", counts),
+			    add(f, CSW_KIND_KERNEL, 2, 2, "kthreadd", counts) };
+
+	for (unsigned i = 0; i < 3; i++)
+		csw_aggregation_row(&f->agg, rows[i])->cgroup = i + 1;
+	add(f, CSW_KIND_THREAD, 8, 8, "nowhere", counts);
+}
+
+static void test_text_by_cgroup(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_cgroups(f);
+	render(f, CSW_BY_CGROUP, CSW_FORMAT_TABLE, 0);
+	assert_holds(f->text,
+		     "\nCGROUP               THREADS  SLICES  ONCPU(ms)  VOL  PRE  MIGR  ");
+	assert_holds(f->text,
+		     "\na.service                  1      12      1.235   10    2     3  ");
+	assert_holds(f->text, "\ndocker 0123456789ab        1 ");
+	assert_holds(f->text, "\n[kernel] /                 1 ");
+	assert_holds(f->text, "\n(not known)                1 ");
+	render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0);
+	assert_holds(f->text, " PID   TID  COMM            CGROUP               SLICES  ");
+	assert_holds(f->text, "   7     7  in a container  docker 0123456789ab      12  ");
+	assert_holds(f->text, "   8     8  nowhere         -                        12  ");
+}
+
+static void test_text_by_comm(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t counts[NR_COUNTERS] = { 1 };
+
+	add(f, CSW_KIND_THREAD, 7, 7, "worker", counts);
+	add(f, CSW_KIND_KERNEL, 9, 9, "worker", counts);
+	render(f, CSW_BY_COMM, CSW_FORMAT_TABLE, 0);
+	assert_holds(f->text, "\nCOMM             THREADS  SLICES  ");
+	assert_holds(f->text, "\nworker                 2      24  ");
+	assert_holds(f->text, "\n[kernel] worker        1      12  ");
+	assert_lacks(f->text, "PID");
+}
+
+static void test_text_by_cpu(void **state)
+{
+	struct csw_aggregation cpus;
+	struct fixture *f = *state;
+
+	assert_int_equal(csw_aggregation_init_empty(&cpus, NR_COUNTERS, false), 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(csw_aggregation_add(&cpus, CSW_KIND_THREAD, -1, -1, 0), i);
+	csw_aggregation_count(&cpus, 2, (uint64_t[NR_COUNTERS]){ 200 }, false);
+	csw_aggregation_count(&cpus, 3, (uint64_t[NR_COUNTERS]){ 100 }, false);
+	f->result.cpus = &cpus;
+	f->result.nr_cpus = 2;
+	f->result.scoped = true;
+	render(f, CSW_BY_CPU, CSW_FORMAT_TABLE, 0);
+	assert_holds(f->text, "\n    CPU  SLICES  ONCPU(ms)  VOL  PRE  page-faults  ");
+	assert_holds(f->text, "\n      1       0      0.000    0    0          200  ");
+	assert_holds(f->text, "\n[other]       0      0.000    0    0          100  ");
+	assert_lacks(f->text, "MIGR");
+	csw_aggregation_free(&cpus);
+}
+
+static void test_width(void **state)
+{
+	struct fixture *f = *state;
+	size_t natural, bytes;
+
+	memcpy(csw_aggregation_row(&f->agg, f->worker)->comm, "a-very-long-one", 15);
+	csw_aggregation_row(&f->agg, f->worker)->cgroup = 4;
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .width = 0 });
+	natural = strcspn(strstr(f->text, "4242"), "\n");
+	for (uint32_t width = 1; width < 250; width++) {
+		const char *row;
+
+		text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .width = width });
+		row = strstr(f->text, "4242");
+		bytes = strcspn(row, "\n");
+		/* Two names may shrink to 8 cells each, numbers never. */
+		assert_true(bytes <= width || bytes == natural - (15 - 8) - (24 - 8));
+		assert_true(bytes == natural || bytes <= width || width < 200);
+		assert_holds(row, "  300  ");
+		assert_holds(row, "  2.00  25.00\n");
+	}
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .width = 10 });
+	assert_holds(f->text, "4242  4243  a-ver...  .../goes ");
+}
+
+static void test_colour(void **state)
+{
+	struct fixture *f = *state;
+
+	csw_aggregation_row(&f->agg, CSW_ROW_LOST)->oncpu_ns = 1;
+	assert_lacks(text_report(f), "\033");
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .colour = 1 });
+	assert_holds(f->text, "\n\033[1m PID  ");
+	assert_holds(f->text, "  MPKI\033[0m\n4242  ");
+	assert_holds(f->text, "\n\033[2m   -     -  [lost]  ");
+	assert_holds(f->text, "     -\033[0m\n\nthreads ");
+}
+
+static void test_raw(void **state)
+{
+	struct fixture *f = *state;
+
+	csw_aggregation_row(&f->agg, f->worker)->oncpu_ns = 1234567890;
+	assert_holds(text_report(f), "  1,234.568  ");
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .raw = 1 });
+	assert_holds(f->text, "  1234.568  ");
+	assert_holds(f->text, "counter 1234567 = rows 1234567, ");
+}
+
+static void test_rates(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, CSW_KIND_THREAD, 5, 5, "other one", (uint64_t[]){ 100, 0, 6000, 0, 0 });
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .rate = 1 });
+	assert_holds(f->text, "  page-faults     /s      %  task-clock(ms)  ms/s       %  ");
+	assert_holds(f->text, "          300  59.96  75.00           1.235  0.25  100.00  ");
+	assert_holds(f->text, "        2,000    399  25.00  ");
+	assert_holds(f->text, "        6,000  1,199  75.00  ");
+	f->result.summary.duration_ns = 0;
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .rate = 1 });
+	assert_holds(f->text, "  300   -  75.00  ");
+}
+
+static void test_histogram(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 100; i++)
+		csw_aggregation_count(&f->agg, f->worker, (uint64_t[NR_COUNTERS]){ 2 }, true);
+	csw_aggregation_count(&f->agg, CSW_ROW_IDLE, (uint64_t[NR_COUNTERS]){ 1 }, true);
+	f->result.totals[FAULTS] += 201;
+	assert_lacks(text_report(f), "per slice");
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .histogram = 1 });
+	assert_holds(f->text,
+		     "\npage-faults per slice: 102 whole slices, # for up to 2\n"
+		     "          1  #  1\n"
+		     "      2 - 3  ##################################################  100\n"
+		     "      4 - 7  0\n"
+		     "     8 - 15  0\n"
+		     "    16 - 31  0\n"
+		     "    32 - 63  0\n"
+		     "   64 - 127  0\n"
+		     "  128 - 255  0\n"
+		     "  256 - 511  #  1\n"
+		     "\n"
+		     "task-clock per slice, in ns: 102 whole slices, # for up to 3\n");
+	assert_holds(f->text, "\n  1,048,576 - 2,097,151  #  1\n");
+	text_as(f, CSW_BY_THREAD,
+		(struct csw_report_opts){ .histogram = 1, .verbose = 1, .width = 40 });
+	assert_holds(f->text, "  2 - 3  ######################  100\n");
+	assert_holds(f->text, "each row, a character per bucket from 1 to 256 - 511, from . to @ = "
+			      "its fullest; whole slices:\n"
+			      "  | @      .|  101  4242/4243 worker\n"
+			      "  |@        |  1  0/0 [idle]\n");
+}
+
+static void test_histogram_that_was_not_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	csw_aggregation_free(&f->agg);
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, false), 0);
+	add(f, CSW_KIND_THREAD, 1, 1, "a", (uint64_t[NR_COUNTERS]){ 1 });
+	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .histogram = 1 });
+	assert_holds(f->text, "\nhistograms were not kept: ");
+	json_decref(json_report_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .histogram = 1 }));
+	assert_lacks(f->text, "histogram");
 }
 
 /* ---- JSON ---- */
@@ -365,7 +577,8 @@ static void test_json_in_full(void **state)
 		" 'trigger': {'name': 'switch', 'event': 'context-switches', 'hardware': false,"
 		" 'sav': 2}, 'counters': ['page-faults', 'task-clock'],"
 		" 'rows': [{'kind': 'thread', 'pid': 4242, 'tid': 4243, 'comm': 'worker',"
-		" 'slices': 12, 'oncpu_ns': 1234567, 'voluntary': 10, 'preempted': 2, 'counts': {"
+		" 'cpu': 1, 'nr_threads': 1, 'slices': 12, 'oncpu_ns': 1234567, 'voluntary': 10,"
+		" 'preempted': 2, 'migrations': 3, 'exact_ns': 1234567, 'counts': {"
 		"'page-faults': {'value': 300, 'enabled_ns': 1234567, 'running_ns': 1234567,"
 		" 'min': 300, 'max': 300}, 'task-clock': {'value': 1234567, 'enabled_ns': 1234567,"
 		" 'running_ns': 1234567, 'min': 1234567, 'max': 1234567}}}],"
@@ -374,7 +587,8 @@ static void test_json_in_full(void **state)
 		" 'task-clock': {'counter': 1234567, 'rows': 1234567,"
 		" 'unproven': 0, 'difference': 0}},"
 		" 'completeness': {'trigger': 67, 'sav': 2, 'samples': 30, 'lost': 1,"
-		" 'throttled': 2, 'unseen': 3, 'open': 1}, 'slices': 12, 'exact_share': 1.0,"
+		" 'throttled': 2, 'unseen': 3, 'open': 1},"
+		" 'time': {'cpus_ns': null, 'rows_ns': 1234567}, 'slices': 12, 'exact_share': 1.0,"
 		" 'owner_disagreements': 11}";
 	struct fixture *f = *state;
 	char quoted[sizeof(want)];
@@ -386,7 +600,7 @@ static void test_json_in_full(void **state)
 	assert_non_null(expected);
 	/* Two counters are enough to see every key. */
 	csw_aggregation_free(&f->agg);
-	assert_int_equal(csw_aggregation_init(&f->agg, 2), 0);
+	assert_int_equal(csw_aggregation_init(&f->agg, 2, true), 0);
 	memset(f->result.totals, 0, sizeof(f->result.totals));
 	add(f, CSW_KIND_THREAD, 4242, 4243, "worker", (uint64_t[NR_COUNTERS]){ 300, 1234567 });
 	root = json_report(f, CSW_BY_THREAD);
@@ -462,15 +676,119 @@ static void test_json_beyond_63_bits_stays_positive(void **state)
 	json_decref(root);
 }
 
+static void test_json_with_rates_and_histograms(void **state)
+{
+	struct fixture *f = *state;
+	json_t *root, *count, *histogram;
+	double per_second, share;
+
+	add(f, CSW_KIND_THREAD, 5, 5, "idler", (uint64_t[]){ 100, 0, 0, 0, 0 });
+	root = json_report_as(f, CSW_BY_THREAD,
+			      (struct csw_report_opts){ .rate = 1, .histogram = 1 });
+	assert_int_equal(
+		json_unpack(root, "{s:[{s:{s:o}}]}", "rows", "counts", "page-faults", &count), 0);
+	assert_int_equal(json_unpack(count, "{s:F,s:F,s:o}", "per_second", &per_second, "share",
+				     &share, "histogram", &histogram),
+			 0);
+	assert_true(per_second > 59.96 && per_second < 59.97); /* 300 in 5.003 s */
+	assert_true(share == 0.75);
+	assert_int_equal(json_array_size(histogram), 10); /* 256 to 511 */
+	assert_int_equal(json_integer_value(json_array_get(histogram, 9)), 1);
+	json_decref(root);
+	f->result.summary.duration_ns = 0;
+	root = json_report_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .rate = 1 });
+	assert_int_equal(
+		json_unpack(root, "{s:[{s:{s:o}}]}", "rows", "counts", "page-faults", &count), 0);
+	assert_true(json_is_null(json_object_get(count, "per_second")));
+	assert_null(json_object_get(count, "histogram"));
+	json_decref(root);
+}
+
+static void test_json_on_a_line(void **state)
+{
+	struct fixture *f = *state;
+	json_t *wide = json_report(f, CSW_BY_THREAD), *line;
+
+	line = json_report_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .line = 1 });
+	assert_ptr_equal(strchr(f->text, '\n'), f->text + strlen(f->text) - 1);
+	assert_true(json_equal(wide, line));
+	json_decref(wide);
+	json_decref(line);
+}
+
+/* ---- CSV ---- */
+
+static void test_csv_in_full(void **state)
+{
+	static const char want[] =
+		"kind,pid,tid,comm,cgroup,cpu,nr_threads,slices,oncpu_ns,voluntary,preempted,"
+		"migrations,exact_ns,page-faults,page-faults:enabled_ns,page-faults:running_ns,"
+		"page-faults:min,page-faults:max,page-faults#2,page-faults#2:enabled_ns,"
+		"page-faults#2:running_ns,page-faults#2:min,page-faults#2:max\n"
+		"thread,4242,4243,worker,/system.slice/a.service,1,1,12,1234567,10,2,3,1234567,"
+		"300,1234567,1234567,300,300,7,1234567,1234567,7,7\n"
+		"lost,,,,,,0,0,5,0,0,0,0,,9,0,,,,9,0,,\n";
+	struct csw_report_opts opts = { .size = sizeof(opts), .format = CSW_FORMAT_CSV, .line = 1 };
+	struct fixture *f = *state;
+	struct csw_agg_row *lost;
+
+	csw_aggregation_free(&f->agg);
+	assert_int_equal(csw_aggregation_init(&f->agg, 2, true), 0);
+	strcpy(f->plan.counters[1].name, "page-faults"); /* counted twice */
+	f->worker =
+		add(f, CSW_KIND_THREAD, 4242, 4243, "worker", (uint64_t[NR_COUNTERS]){ 300, 7 });
+	csw_aggregation_row(&f->agg, f->worker)->cgroup = 1;
+	lost = csw_aggregation_row(&f->agg, CSW_ROW_LOST);
+	lost->oncpu_ns = 5;
+	lost->enabled_ns = 9;
+	assert_string_equal(render(f, CSW_BY_THREAD, CSW_FORMAT_CSV, 0), want);
+	assert_string_equal(render_as(f, CSW_BY_THREAD, &opts), strchr(want, '\n') + 1);
+}
+
+static void test_csv_of_hostile_names(void **state)
+{
+	static const struct {
+		const char *comm, *cell;
+	} cases[] = {
+		{ "a,b", "\"a,b\"" },      { "a\"b", "\"a\"\"b\"" }, { "a\nb\r", "a\\x0ab\\x0d" },
+		{ "\033[2J", "\\x1b[2J" }, { "\xff", "\\xff" },      { "=1+2", "'=1+2" },
+		{ "+1", "'+1" },           { "-1", "'-1" },          { "@x,\"", "\"'@x,\"\"\"" },
+		{ "a=b", "a=b" },          { "\t=1", "\\x09=1" },    { " x ", " x " },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct csw_agg_row *row = csw_aggregation_row(&f->agg, f->worker);
+		char part[64];
+
+		memset(row->comm, 0, sizeof(row->comm));
+		strcpy(row->comm, cases[i].comm);
+		snprintf(part, sizeof(part), "\nthread,4242,4243,%s,,1,", cases[i].cell);
+		assert_holds(render(f, CSW_BY_THREAD, CSW_FORMAT_CSV, 0), part);
+	}
+}
+
+static void test_csv_with_rates(void **state)
+{
+	struct csw_report_opts opts = { .size = sizeof(opts), .format = CSW_FORMAT_CSV, .rate = 1 };
+	struct fixture *f = *state;
+
+	f->result.summary.duration_ns = 2000000000;
+	render_as(f, CSW_BY_PROCESS, &opts);
+	assert_holds(f->text, ",page-faults:max,page-faults:per_second,page-faults:share,task-");
+	assert_holds(f->text, "\nprocess,4242,,worker,,,1,");
+	assert_holds(f->text, ",300,1234567,1234567,300,300,150,1,1234567,");
+}
+
 /* ---- failures ---- */
 
 static void test_a_full_disk_is_an_error(void **state)
 {
-	static const uint32_t formats[] = { CSW_FORMAT_TABLE, CSW_FORMAT_JSON };
+	static const uint32_t formats[] = { CSW_FORMAT_TABLE, CSW_FORMAT_JSON, CSW_FORMAT_CSV };
 	struct fixture *f = *state;
 	struct csw_error err;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		struct csw_report_opts opts = { .size = sizeof(opts), .format = formats[i] };
 		FILE *file = fopen("/dev/full", "w");
 
@@ -509,39 +827,6 @@ static void test_options(void **state)
 	fclose(file);
 }
 
-static void test_utf8(void **state)
-{
-	static const struct {
-		const char *text;
-		int bytes;
-		uint32_t point;
-	} cases[] = {
-		{ "", 0, 0 },
-		{ "a", 1, 'a' },
-		{ "\xc2\x80", 2, 0x80 },
-		{ "\xe0\xa0\x80", 3, 0x800 },
-		{ "\xf0\x90\x80\x80", 4, 0x10000 },
-		{ "\xf4\x8f\xbf\xbf", 4, 0x10ffff },
-		{ "\x80", -1, 0 }, /* a continuation */
-		{ "\xc2", -1, 0 }, /* cut */
-		{ "\xf0\x90\x80", -1, 0 },
-		{ "\xc0\x80", -1, 0 }, /* overlong */
-		{ "\xe0\x9f\xbf", -1, 0 },
-		{ "\xed\xa0\x80", -1, 0 },     /* a surrogate */
-		{ "\xf4\x90\x80\x80", -1, 0 }, /* beyond Unicode */
-		{ "\xf8\x88\x80\x80\x80", -1, 0 },
-		{ "\xff", -1, 0 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		uint32_t point = 0;
-
-		assert_int_equal(csw_utf8_next(cases[i].text, &point), cases[i].bytes);
-		assert_int_equal(point, cases[i].point);
-	}
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -565,9 +850,22 @@ int main(void)
 		TEST(test_json_of_hostile_names),
 		TEST(test_json_keeps_an_event_that_is_counted_twice),
 		TEST(test_json_beyond_63_bits_stays_positive),
+		TEST(test_text_by_cgroup),
+		TEST(test_text_by_comm),
+		TEST(test_text_by_cpu),
+		TEST(test_width),
+		TEST(test_colour),
+		TEST(test_raw),
+		TEST(test_rates),
+		TEST(test_histogram),
+		TEST(test_histogram_that_was_not_kept),
+		TEST(test_json_with_rates_and_histograms),
+		TEST(test_json_on_a_line),
+		TEST(test_csv_in_full),
+		TEST(test_csv_of_hostile_names),
+		TEST(test_csv_with_rates),
 		TEST(test_a_full_disk_is_an_error),
 		TEST(test_options),
-		TEST(test_utf8),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void scan(struct found *found)
 	struct csw_error err;
 
 	found->nr = 0;
-	assert_int_equal(csw_perf_scan(tree_root, SELF, &sink, &err), 0);
+	assert_int_equal(csw_perf_scan(tree_root, SELF, NULL, &sink, &err), 0);
 }
 
 static const struct csw_record *by_tid(const struct found *found, int32_t tid)
@@ -204,7 +204,7 @@ static void test_no_proc(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/missing", tree_root);
-	assert_int_equal(csw_perf_scan(path, SELF, &sink, &err), -ENOENT);
+	assert_int_equal(csw_perf_scan(path, SELF, NULL, &sink, &err), -ENOENT);
 	assert_int_equal(err.code, -ENOENT);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(found.nr, 0);

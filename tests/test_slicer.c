@@ -38,7 +38,7 @@ static void begin(struct fixture *f, uint32_t phase, uint64_t sav, unsigned nr_c
 	f->plan.nr_counters = nr_counters;
 	f->plan.counters[FAULTS].flags = CSW_EVENT_NEVER_IDLE;
 	f->plan.counters[CLOCK].flags = CSW_EVENT_CLOCK;
-	assert_int_equal(csw_aggregation_init(&f->agg, nr_counters), 0);
+	assert_int_equal(csw_aggregation_init(&f->agg, nr_counters, false), 0);
 	assert_int_equal(csw_slicer_init(&f->slicer, &f->plan, &everything, &f->agg, 2), 0);
 }
 
@@ -164,6 +164,7 @@ static void end(struct fixture *f)
 {
 	struct csw_completeness c = done(f);
 	uint64_t on = 0, wall = 0, enabled = 0, sums[NR_COUNTERS] = { 0 };
+	uint64_t totals[2 + CSW_COUNTERS_MAX];
 
 	for (uint32_t i = 0; i < f->agg.nr; i++) {
 		const struct csw_agg_row *row = csw_aggregation_row(&f->agg, i);
@@ -177,9 +178,10 @@ static void end(struct fixture *f)
 	for (unsigned i = 0; i < f->slicer.nr_cpus; i++)
 		wall += f->slicer.cpus[i].stop_ns - f->slicer.cpus[i].start_ns;
 	assert_int_equal(on, wall);
-	assert_int_equal(enabled, f->slicer.totals[0]);
+	csw_slicer_totals(&f->slicer, totals);
+	assert_int_equal(enabled, totals[0]);
 	for (unsigned k = 0; k < f->plan.nr_counters; k++)
-		assert_int_equal(sums[k], f->slicer.totals[2 + k]);
+		assert_int_equal(sums[k], totals[2 + k]);
 	assert_int_equal(c.all, f->plan.trigger.sav * c.samples + c.lost + c.throttled + c.unseen +
 					(uint64_t)c.open);
 	csw_slicer_free(&f->slicer);
@@ -590,7 +592,52 @@ static void test_own_switch_missing_at_stop(void **state)
 	end(&f);
 }
 
-/* Software events are written in the outgoing thread: another TID means an unseen switch. */
+/* The kernel may fill in a sample for another program's event, with a TID of another namespace:
+ * alone it proves nothing. */
+static void test_foreign_hint(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	count(&f, FAULTS, 6);
+	sample(&f, 200, 7777, 1);
+	out(&f, 201, 10, 30);
+	in(&f, 202, 30, 10);
+	stop(&f, 300, 30, 0);
+	assert_int_equal(f.slicer.owner_disagreements, 1);
+	assert_int_equal(f.slicer.unseen_switches, 0);
+	assert_int_equal(SUM(thread(&f, 10), FAULTS), 6);
+	assert_int_equal(thread(&f, 10)->oncpu_ns, 100);
+	assert_int_equal(thread(&f, 30)->exact_ns, 100);
+	end(&f);
+}
+
+/* After a gap nobody knows whether the last sample's own switch is still to come: the thread that
+ * leaves next is charged. */
+static void test_gap_forgets_own_switch(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 1);
+	lost(&f, 300, 4);
+	out(&f, 400, 20, 30);
+	in(&f, 401, 30, 20);
+	sample(&f, 500, 30, 3);
+	out(&f, 501, 30, 10);
+	stop(&f, 600, 10, 0);
+	assert_int_equal(fixed(&f, CSW_ROW_LOST)->oncpu_ns, 100);
+	assert_int_equal(thread(&f, 20)->oncpu_ns, 100);
+	assert_int_equal(thread(&f, 30)->oncpu_ns, 100);
+	end(&f);
+}
+
+/* Software events are written in the outgoing thread: with a trigger count that proves an unseen
+ * switch, another TID says that it was the last one. */
 static void test_hint_denies(void **state)
 {
 	struct fixture f;
@@ -599,7 +646,7 @@ static void test_hint_denies(void **state)
 	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
 	start(&f, 100, 10);
 	count(&f, FAULTS, 6);
-	sample(&f, 200, 20, 1);
+	sample(&f, 200, 20, 2);
 	out(&f, 201, 20, 30);
 	in(&f, 202, 30, 20);
 	stop(&f, 300, 30, 0);
@@ -619,7 +666,7 @@ static void test_hint_of_the_left_denies(void **state)
 	start(&f, 100, 10);
 	switch_before(&f, 200, 10, 20);
 	count(&f, FAULTS, 6);
-	sample(&f, 300, 10, 1);
+	sample(&f, 300, 10, 2);
 	out(&f, 301, 10, 30);
 	in(&f, 302, 30, 10);
 	stop(&f, 400, 30, 0);
@@ -1199,9 +1246,33 @@ static void test_two_cpus(void **state)
 	end(&f);
 }
 
+/* A tick's reading may be dated before the last record: what is not charged then belongs to the next interval. */
+static void test_reset_before_the_last_record(void **state)
+{
+	struct csw_slicer_cpu *cpu;
+	uint64_t rows_ns = 0;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	switch_before(&f, 200, 10, 20);
+	put(&f, CSW_RECORD_READ, 150, -1, -1, 0);
+	csw_slicer_reset(&f.slicer);
+	cpu = &f.slicer.cpus[0];
+	assert_int_equal(cpu->start_ns, 200);
+	stop(&f, 300, 20, 0);
+	for (uint32_t i = 0; i < f.agg.nr; i++)
+		rows_ns += csw_aggregation_row(&f.agg, i)->oncpu_ns;
+	assert_int_equal(rows_ns, cpu->stop_ns - cpu->start_ns);
+	assert_int_equal(thread(&f, 20)->oncpu_ns, 100);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reset_before_the_last_record),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_inside),
 		cmocka_unit_test(test_any),
@@ -1220,6 +1291,8 @@ int main(void)
 		cmocka_unit_test(test_in_after_unseen_exit),
 		cmocka_unit_test(test_own_switch_missing),
 		cmocka_unit_test(test_own_switch_missing_at_stop),
+		cmocka_unit_test(test_foreign_hint),
+		cmocka_unit_test(test_gap_forgets_own_switch),
 		cmocka_unit_test(test_hint_denies),
 		cmocka_unit_test(test_hint_of_the_left_denies),
 		cmocka_unit_test(test_hint_inside),

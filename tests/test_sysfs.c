@@ -12,9 +12,7 @@
 
 #define PMUS "/sys/bus/event_source/devices/"
 
-/* ---- CPU lists
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- CPU lists ---- */
 
 static void check_list(const char *text, int expected, const unsigned *cpus)
 {
@@ -94,9 +92,7 @@ static void test_online_many(void **state)
 	free(cpus);
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void test_read(void **state)
 {
@@ -129,9 +125,7 @@ static void test_read(void **state)
 	assert_int_equal(csw_sysfs_read(text, sizeof(text), "/%s%s", big, big), -ENAMETOOLONG);
 }
 
-/* ---- tracepoints
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- tracepoints ---- */
 
 static int tracepoint(const char *subsys, const char *event, uint64_t *id, struct csw_error *err)
 {
@@ -217,9 +211,7 @@ static void test_tracepoint_unreadable(void **state)
 	assert_non_null(strstr(err.text, "mount -o remount"));
 }
 
-/* ---- PMUs
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- PMUs ---- */
 
 static int event(const char *text, struct csw_event *out, struct csw_error *err)
 {

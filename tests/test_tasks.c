@@ -20,7 +20,7 @@ static void begin(struct fixture *f, const struct csw_scope *scope)
 {
 	static const struct csw_scope everything;
 
-	assert_int_equal(csw_aggregation_init(&f->agg, 1), 0);
+	assert_int_equal(csw_aggregation_init(&f->agg, 1, false), 0);
 	assert_int_equal(csw_tasks_init(&f->tasks, &f->agg, scope ? scope : &everything), 0);
 }
 
@@ -592,6 +592,74 @@ static void test_map_model(void **state)
 	run_model(0xdeadbeefull);
 }
 
+static bool below_seven(void *ctx, uint64_t cgroup)
+{
+	(void)ctx;
+	return cgroup >= 70 && cgroup < 80;
+}
+
+/* A thread that changes its cgroup goes on in another row; both are the same thread. */
+static void test_cgroups(void **state)
+{
+	struct csw_scope scope = { .in_cgroup = below_seven };
+	struct csw_agg_row *row;
+	struct fixture f;
+	int64_t first, second;
+
+	(void)state;
+	begin(&f, &scope);
+	first = csw_tasks_find(&f.tasks, 5, 5, 100);
+	assert_true(first >= CSW_ROWS_FIXED);
+	/* Fresh rows simply learn it; so does one that did not know. */
+	assert_int_equal(csw_tasks_in_cgroup(&f.tasks, (uint32_t)first, 60), first);
+	assert_false(csw_aggregation_row(&f.agg, (uint32_t)first)->flags & CSW_ROW_IN_SCOPE);
+	assert_int_equal(csw_tasks_in_cgroup(&f.tasks, (uint32_t)first, 71), first);
+	row = csw_aggregation_row(&f.agg, (uint32_t)first);
+	assert_true(row->flags & CSW_ROW_IN_SCOPE);
+	row->slices = 3;
+	row->last_cpu = 1;
+	/* Unknown and unchanged change nothing. */
+	assert_int_equal(csw_tasks_in_cgroup(&f.tasks, (uint32_t)first, 0), first);
+	assert_int_equal(csw_tasks_in_cgroup(&f.tasks, (uint32_t)first, 71), first);
+
+	second = csw_tasks_in_cgroup(&f.tasks, (uint32_t)first, 81);
+	assert_true(second > first);
+	row = csw_aggregation_row(&f.agg, (uint32_t)second);
+	assert_int_equal(row->continues, first);
+	assert_int_equal(row->birth_ns, 100);
+	assert_int_equal(row->tid, 5);
+	assert_int_equal(row->last_cpu, 1);
+	assert_int_equal(row->slices, 0);
+	assert_false(row->flags & CSW_ROW_IN_SCOPE);
+	assert_true(csw_aggregation_row(&f.agg, (uint32_t)first)->flags & CSW_ROW_CLOSED);
+	assert_int_equal(csw_tasks_find(&f.tasks, 5, 5, 200), second);
+	/* Nobody else's rows have a cgroup. */
+	assert_int_equal(csw_tasks_in_cgroup(&f.tasks, CSW_ROW_IDLE, 71), CSW_ROW_IDLE);
+	end(&f);
+}
+
+/* -t: only threads that the start scan found; a later one of that TID is another. */
+static void test_scope_tids(void **state)
+{
+	static const int32_t tids[] = { 12, 99 };
+	struct csw_scope scope = { .tids = tids, .nr_tids = 2 };
+	struct fixture f;
+	int64_t row;
+
+	(void)state;
+	begin(&f, &scope);
+	task(&f, 10, 11, 11, 1, "main", 0);
+	task(&f, 10, 11, 12, 1, "worker", 0);
+	row = csw_tasks_find(&f.tasks, 11, 11, 20);
+	assert_false(csw_aggregation_row(&f.agg, (uint32_t)row)->flags & CSW_ROW_IN_SCOPE);
+	row = csw_tasks_find(&f.tasks, 11, 12, 20);
+	assert_true(csw_aggregation_row(&f.agg, (uint32_t)row)->flags & CSW_ROW_IN_SCOPE);
+	forked(&f, 30, 11, 99, 11, 12);
+	row = csw_tasks_find(&f.tasks, 11, 99, 40);
+	assert_false(csw_aggregation_row(&f.agg, (uint32_t)row)->flags & CSW_ROW_IN_SCOPE);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -611,6 +679,8 @@ int main(void)
 		cmocka_unit_test(test_scope_both),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_scope_tids),
 		cmocka_unit_test(test_map_model),
 	};
 

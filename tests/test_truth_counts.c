@@ -22,12 +22,12 @@ static void check_thread(const struct truth_run *run, const struct truth_thread 
 
 	if (!row)
 		fail_msg("no row for thread %d", thread->tid);
-	away = llabs(truth_count(row, FAULTS) - thread->faults);
-	*missing_calls += thread->getppid - truth_count(row, GETPPID);
+	away = llabs(truth_proven_count(row, FAULTS) - thread->faults);
+	*missing_calls += thread->getppid - truth_proven_count(row, GETPPID);
 	printf("figure: thread %d: %s %lld (own %lld), getppid %lld (own %lld)\n", thread->tid,
-	       FAULTS, (long long)truth_count(row, FAULTS), (long long)thread->faults,
-	       (long long)truth_count(row, GETPPID), (long long)thread->getppid);
-	assert_true(truth_count(row, GETPPID) <= thread->getppid);
+	       FAULTS, (long long)truth_proven_count(row, FAULTS), (long long)thread->faults,
+	       (long long)truth_proven_count(row, GETPPID), (long long)thread->getppid);
+	assert_true(truth_proven_count(row, GETPPID) <= thread->getppid);
 	assert_true(away <= FAULTS_TOLERANCE + truth_unproven(run, FAULTS));
 	*worst = away > *worst ? away : *worst;
 }
@@ -41,7 +41,7 @@ static int64_t process_sum(const struct truth_run *run, const char *counter)
 	json_array_foreach(json_object_get(run->report, "rows"), i, row)
 	{
 		if (truth_is_kind(row, "thread") && truth_integer(row, "pid") == run->process)
-			sum += truth_count(row, counter);
+			sum += truth_proven_count(row, counter);
 	}
 	return sum;
 }

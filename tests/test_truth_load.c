@@ -46,7 +46,7 @@ static void check_threads(const struct truth_run *run)
 	for (size_t i = 0; i < run->nr_threads; i++) {
 		const struct truth_thread *thread = &run->threads[i];
 		const json_t *row = truth_row(run, thread->pid, thread->tid);
-		int64_t count = row ? truth_count(row, GETPPID) : 0;
+		int64_t count = row ? truth_proven_count(row, GETPPID) : 0;
 
 		missing += thread->getppid - count;
 		if (count > thread->getppid)

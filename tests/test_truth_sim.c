@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -22,7 +23,7 @@
 
 static void equal_by_seg_load(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=1");
@@ -35,7 +36,7 @@ static void equal_by_seg_load(void **state)
 
 static void equal_by_switch(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "switch", EVENTS, 1, "seed=2");
@@ -49,7 +50,7 @@ static void equal_by_switch(void **state)
 /* A late interrupt shows the incoming thread: the sample's TID must not decide. */
 static void skid_changes_nothing(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "seg_load", EVENTS, 1, "seed=3,skid=1");
@@ -62,7 +63,7 @@ static void skid_changes_nothing(void **state)
  * threads than the leader. */
 static void reused_tids_stay_apart(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "switch", EVENTS, 1,
@@ -76,7 +77,7 @@ static void reused_tids_stay_apart(void **state)
 static void counters_wrap(void **state)
 {
 	struct csw_sim_cpu_truth cpu;
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 	uint64_t wraps = 0;
 
 	(void)state;
@@ -84,7 +85,9 @@ static void counters_wrap(void **state)
 	for (unsigned i = 0; i < 8; i++) {
 		csw_sim_cpu_truth_get(run.drv, i, &cpu);
 		wraps += cpu.wraps;
-		assert_int_equal(run.slicer.cpus[i].done.all, cpu.triggers);
+		assert_int_equal(run.slicer.cpus[i].state.trigger -
+					 run.slicer.cpus[i].start_trigger,
+				 cpu.triggers);
 	}
 	assert_true(wraps > 0);
 	sim_run_check_sums(&run);
@@ -96,7 +99,7 @@ static void counters_wrap(void **state)
 static void sav_2_mixes_and_says_so(void **state)
 {
 	struct csw_sim_truth truth;
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 	uint64_t mixed;
 
 	(void)state;
@@ -116,7 +119,7 @@ static void sav_2_mixes_and_says_so(void **state)
 		assert_int_equal(row->slices, truth.slices);
 	}
 	mixed = sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC);
-	assert_true(mixed > run.slicer.totals[2 + LLC] / 4);
+	assert_true(mixed > run.totals[2 + LLC] / 4);
 	assert_true(run.done.unseen == 0 && run.done.lost == 0);
 	sim_run_free(&run);
 }
@@ -126,7 +129,7 @@ static void sav_2_mixes_and_says_so(void **state)
 static void blind_idle_is_noticed(void **state)
 {
 	struct csw_sim_truth truth;
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "switch", EVENTS, 1, "seed=7,blind_idle=1,threads=12");
@@ -157,10 +160,10 @@ static void blind_idle_is_noticed(void **state)
 /* Records that vanish without a word: the counts of such stretches are in no thread's row. */
 static void vanished_records_are_noticed(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
 
-	(void)state;
-	sim_run_all(&run, "switch", EVENTS, 1, "seed=8,vanish=100,duration_ms=2000");
+	sim_run_all(&run, trigger, EVENTS, 1, "seed=8,vanish=100,duration_ms=2000");
 	sim_run_check_sums(&run);
 	sim_run_check_never_more(&run, SWITCH_NS);
 	assert_true(run.done.unseen > 0);
@@ -172,10 +175,10 @@ static void vanished_records_are_noticed(void **state)
 /* A reader that stopped: what did not fit is lost, and nobody gets it. */
 static void overflow_is_lost(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
 
-	(void)state;
-	sim_run_all(&run, "switch", EVENTS, 1, "seed=9,ring=256,stall_ms=200");
+	sim_run_all(&run, trigger, EVENTS, 1, "seed=9,ring=256,stall_ms=200");
 	sim_run_check_sums(&run);
 	sim_run_check_never_more(&run, SWITCH_NS);
 	assert_true(run.done.lost > 100);
@@ -187,7 +190,7 @@ static void overflow_is_lost(void **state)
 /* A reader that never came back: no LOST record tells of the tail, the kernel's own count does. */
 static void lost_tail_is_lost(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "switch", EVENTS, 1, "seed=10,ring=64,stall_ms=900,duration_ms=1000");
@@ -200,10 +203,10 @@ static void lost_tail_is_lost(void **state)
 
 static void throttling_is_lost(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
 
-	(void)state;
-	sim_run_all(&run, "switch", EVENTS, 1, "seed=11,throttle=20");
+	sim_run_all(&run, trigger, EVENTS, 1, "seed=11,throttle=20");
 	sim_run_check_sums(&run);
 	sim_run_check_never_more(&run, SWITCH_NS);
 	assert_true(run.slicer.throttles > 10);
@@ -215,7 +218,7 @@ static void throttling_is_lost(void **state)
  */
 static void whole_slices_and_times(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 	uint64_t enabled = 0, running = 0;
 
 	(void)state;
@@ -237,8 +240,133 @@ static void whole_slices_and_times(void **state)
 		if (row->kind == CSW_KIND_THREAD)
 			assert_int_equal(row->exact_ns, row->oncpu_ns);
 	}
-	assert_int_equal(enabled, run.slicer.totals[0]);
-	assert_int_equal(running, run.slicer.totals[1]);
+	assert_int_equal(enabled, run.totals[0]);
+	assert_int_equal(running, run.totals[1]);
+	sim_run_free(&run);
+}
+
+/* Reading the counters in between cuts slices and changes nobody's sums. */
+static void ticks_change_nothing(void **state)
+{
+	static const char *const triggers[] = { "seg_load", "switch" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sim_run run = { .ticks = true };
+
+		sim_run_all(&run, triggers[i], EVENTS, 1, "seed=13,ring=64");
+		sim_run_check_sums(&run);
+		sim_run_check_equal(&run, i ? SWITCH_NS : 0);
+		assert_int_equal(run.done.all, run.done.samples);
+		sim_run_free(&run);
+	}
+}
+
+/* What one interval says of one thread. */
+struct part {
+	int32_t pid; /* with the birth: an exec may change the TID */
+	uint64_t birth_ns, slices, oncpu_ns, count;
+};
+
+struct parts {
+	struct part *part;
+	size_t nr, rows_max;
+	uint64_t triggers, counted;
+};
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->birth_ns < y->birth_ns ? -1 : x->birth_ns > y->birth_ns;
+}
+
+/* Every ns of an interval is somebody's: up to where each CPU's time is charged. */
+static void check_time(const struct sim_run *run)
+{
+	uint64_t cpus_ns = 0, rows_ns = 0;
+
+	for (unsigned i = 0; i < run->slicer.nr_cpus; i++)
+		cpus_ns += run->slicer.cpus[i].state.since_ns - run->slicer.cpus[i].start_ns;
+	for (uint32_t i = 0; i < run->agg.nr; i++)
+		rows_ns += csw_aggregation_row(&run->agg, i)->oncpu_ns;
+	assert_int_equal(rows_ns, cpus_ns);
+}
+
+/* Takes an interval's rows and forgets them, as csw_reset does. */
+static void end_interval(struct sim_run *run, void *ctx)
+{
+	struct parts *parts = ctx;
+
+	sim_run_check_sums(run);
+	parts->triggers += run->done.all - (uint64_t)run->done.open;
+	parts->counted += run->totals[2 + LLC];
+	parts->part = realloc(parts->part, (parts->nr + run->agg.nr) * sizeof(*parts->part));
+	assert_non_null(parts->part);
+	for (uint32_t i = 0; i < run->agg.nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(&run->agg, i);
+
+		if (row->flags & CSW_ROW_FREE)
+			assert_int_equal(row->oncpu_ns + row->cells[LLC].sum, 0);
+		parts->part[parts->nr++] = (struct part){ row->pid, row->birth_ns, row->slices,
+							  row->oncpu_ns, row->cells[LLC].sum };
+	}
+	if (run->agg.nr > parts->rows_max)
+		parts->rows_max = run->agg.nr;
+	check_time(run);
+	csw_slicer_reset(&run->slicer);
+}
+
+/* The sum of all parts of one thread; they are sorted. */
+static struct part sum_of(const struct parts *parts, const struct csw_sim_truth *truth)
+{
+	struct part sum = { .pid = truth->pid, .birth_ns = truth->birth_ns }, *found;
+
+	found = bsearch(&sum, parts->part, parts->nr, sizeof(sum), by_thread);
+	while (found && found > parts->part && by_thread(found - 1, &sum) == 0)
+		found--;
+	for (; found && found < parts->part + parts->nr && by_thread(found, &sum) == 0; found++) {
+		sum.slices += found->slices;
+		sum.oncpu_ns += found->oncpu_ns;
+		sum.count += found->count;
+	}
+	return sum;
+}
+
+/* Intervals: each adds up in itself, all together are the truth, and rows of dead threads are used
+ * again. */
+static void intervals_add_up(void **state)
+{
+	struct parts parts = { .nr = 0 };
+	struct sim_run run = { .ticks = true, .interval = end_interval, .ctx = &parts };
+	uint64_t total = 0;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1,
+		    "seed=14,churn=400,threads=60,duration_ms=3000,pid_max=2048,ring=256");
+	end_interval(&run, &parts);
+	qsort(parts.part, parts.nr, sizeof(*parts.part), by_thread);
+	for (size_t i = 1; i < csw_sim_truths(run.drv); i++) {
+		struct csw_sim_truth truth;
+		struct part sum;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		sum = sum_of(&parts, &truth);
+		assert_int_equal(sum.slices, truth.slices);
+		assert_int_equal(sum.oncpu_ns, truth.oncpu_ns);
+		assert_int_equal(sum.count, truth.counts[LLC]);
+	}
+	for (unsigned i = 0; i < run.slicer.nr_cpus; i++) {
+		struct csw_sim_cpu_truth cpu;
+
+		csw_sim_cpu_truth_get(run.drv, i, &cpu);
+		total += cpu.triggers;
+	}
+	assert_int_equal(parts.triggers, total);
+	assert_true(csw_sim_truths(run.drv) > 2 * parts.rows_max);
+	free(parts.part);
 	sim_run_free(&run);
 }
 
@@ -252,11 +380,18 @@ int main(void)
 		cmocka_unit_test(counters_wrap),
 		cmocka_unit_test(sav_2_mixes_and_says_so),
 		cmocka_unit_test(blind_idle_is_noticed),
-		cmocka_unit_test(vanished_records_are_noticed),
-		cmocka_unit_test(overflow_is_lost),
+		cmocka_unit_test_prestate(vanished_records_are_noticed,
+					  (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(vanished_records_are_noticed,
+					  (void *)(uintptr_t) "seg_load"),
+		cmocka_unit_test_prestate(overflow_is_lost, (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(overflow_is_lost, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(lost_tail_is_lost),
-		cmocka_unit_test(throttling_is_lost),
+		cmocka_unit_test_prestate(throttling_is_lost, (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(throttling_is_lost, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(whole_slices_and_times),
+		cmocka_unit_test(ticks_change_nothing),
+		cmocka_unit_test(intervals_add_up),
 	};
 
 	return cmocka_run_group_tests_name("truth_sim", tests, NULL, NULL);

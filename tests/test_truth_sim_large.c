@@ -14,7 +14,7 @@
 
 static void five_million_slices(void **state)
 {
-	struct sim_run run;
+	struct sim_run run = { .ticks = false };
 
 	(void)state;
 	sim_run_all(&run, "seg_load", "LLC_MISSES,instructions,page-faults", 1,

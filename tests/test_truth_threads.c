@@ -50,7 +50,7 @@ static struct bearer *measured_bearers(const struct truth_run *run, size_t *nr, 
 		}
 		bearers[(*nr)++] = (struct bearer){
 			.tid = (int32_t)truth_integer(row, "tid"),
-			.getppid = truth_count(row, GETPPID),
+			.getppid = truth_proven_count(row, GETPPID),
 		};
 	}
 	qsort(bearers, *nr, sizeof(*bearers), compare_bearers);

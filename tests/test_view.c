@@ -15,12 +15,23 @@
 static const struct csw_driver_ops live = { .name = "perf", .caps = CSW_DRIVER_LIVE };
 static const struct csw_driver_ops simulated = { .name = "sim", .caps = CSW_DRIVER_SIMULATED };
 
+#define NR_CPUS 3
+
 struct fixture {
 	struct csw_plan plan;
-	struct csw_aggregation agg;
+	struct csw_aggregation agg, cpus;
 	struct csw_result result;
 	struct csw_table *table;
 };
+
+/* 1 and 5 are two lives of one cgroup. */
+static const char *path_of(void *ctx, uint64_t id)
+{
+	static const char *const paths[] = { NULL, "/a", "/b", "/a/c", NULL, "/a" };
+
+	(void)ctx;
+	return id < sizeof(paths) / sizeof(*paths) ? paths[id] : NULL;
+}
 
 static int setup(void **state)
 {
@@ -34,8 +45,17 @@ static int setup(void **state)
 	strcpy(f.plan.counters[0].name, "page-faults");
 	strcpy(f.plan.counters[1].name, "task-clock");
 	f.plan.counters[1].flags = CSW_EVENT_CLOCK | CSW_EVENT_NANOSECONDS;
-	assert_int_equal(csw_aggregation_init(&f.agg, NR_COUNTERS), 0);
-	f.result = (struct csw_result){ .plan = &f.plan, .driver = &live, .agg = &f.agg };
+	assert_int_equal(csw_aggregation_init(&f.agg, NR_COUNTERS, true), 0);
+	assert_int_equal(csw_aggregation_init_empty(&f.cpus, NR_COUNTERS, true), 0);
+	for (unsigned i = 0; i < 2 * NR_CPUS; i++)
+		assert_int_equal(csw_aggregation_add(&f.cpus, CSW_KIND_THREAD, -1, -1, 0), i);
+	f.result = (struct csw_result){ .plan = &f.plan,
+					.driver = &live,
+					.agg = &f.agg,
+					.cpus = &f.cpus,
+					.nr_cpus = NR_CPUS,
+					.cgroups = true,
+					.cgroup_path = path_of };
 	*state = &f;
 	return 0;
 }
@@ -46,6 +66,7 @@ static int teardown(void **state)
 
 	csw_table_close(f->table);
 	csw_aggregation_free(&f->agg);
+	csw_aggregation_free(&f->cpus);
 	return 0;
 }
 
@@ -69,6 +90,7 @@ static uint32_t add(struct fixture *f, uint16_t kind, int32_t pid, int32_t tid, 
 		row->exact_ns += 1000;
 		row->enabled_ns += 1000;
 		row->running_ns += 1000;
+		row->proven = UINT32_MAX;
 		f->result.totals[0] += each;
 		f->result.totals[1] += 1000;
 		f->result.enabled_ns += 1000;
@@ -79,13 +101,20 @@ static uint32_t add(struct fixture *f, uint16_t kind, int32_t pid, int32_t tid, 
 	return (uint32_t)i;
 }
 
-static void make(struct fixture *f, uint32_t by)
+static void make_sorted(struct fixture *f, uint32_t by, const char *sort, uint64_t top)
 {
+	struct csw_table_opts opts = { .size = sizeof(opts), .sort = sort, .top = top };
 	struct csw_error err;
 
 	csw_table_close(f->table);
-	assert_int_equal(csw_view_make(&f->table, &f->result, by, &err), 0);
+	if (csw_view_make(&f->table, &f->result, by, &opts, &err) < 0)
+		fail_msg("%s", err.text);
 	assert_int_equal(csw_view_by(f->table), by);
+}
+
+static void make(struct fixture *f, uint32_t by)
+{
+	make_sorted(f, by, NULL, 0);
 }
 
 static struct csw_summary summary(const struct fixture *f)
@@ -104,25 +133,43 @@ static uint64_t value(const struct fixture *f, size_t i, size_t j)
 	return c.value;
 }
 
+enum { SLICES = NR_COUNTERS, ONCPU, MIGRATIONS, WHOLE, NR_SUMS };
+
+static uint64_t sum_of(const uint64_t *buckets)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = 0; k < CSW_BUCKETS; k++)
+		sum += buckets[k];
+	return sum;
+}
+
 /* The shown rows add up to the aggregation's, whatever the grouping and the scope. */
 static void assert_nothing_fell_off(const struct fixture *f)
 {
-	uint64_t shown[NR_COUNTERS + 2] = { 0 }, made[NR_COUNTERS + 2] = { 0 };
+	uint64_t shown[NR_SUMS] = { 0 }, made[NR_SUMS] = { 0 }, buckets[CSW_BUCKETS];
 	const struct csw_row *row;
 
 	for (size_t i = 0; (row = csw_table_row(f->table, i)) != NULL; i++) {
 		for (unsigned j = 0; j < NR_COUNTERS; j++)
 			shown[j] += value(f, i, j);
-		shown[NR_COUNTERS] += row->slices;
-		shown[NR_COUNTERS + 1] += row->oncpu_ns;
+		shown[SLICES] += row->slices;
+		shown[ONCPU] += row->oncpu_ns;
+		shown[MIGRATIONS] += row->migrations;
+		assert_int_equal(csw_table_histogram(f->table, i, 0, buckets), 0);
+		shown[WHOLE] += sum_of(buckets);
 	}
 	for (uint32_t i = 0; i < f->agg.nr; i++) {
 		const struct csw_agg_row *from = csw_aggregation_row(&f->agg, i);
 
 		for (unsigned j = 0; j < NR_COUNTERS; j++)
 			made[j] += from->cells[j].sum;
-		made[NR_COUNTERS] += from->slices;
-		made[NR_COUNTERS + 1] += from->oncpu_ns;
+		if (from->flags & CSW_ROW_FREE)
+			continue;
+		made[SLICES] += from->slices;
+		made[ONCPU] += from->oncpu_ns;
+		made[MIGRATIONS] += from->migrations;
+		made[WHOLE] += sum_of(csw_aggregation_histogram(&f->agg, i, 0));
 	}
 	assert_memory_equal(shown, made, sizeof(made));
 }
@@ -280,20 +327,23 @@ static void test_scope(void **state)
 
 	fill_machine(f);
 	f->result.scoped = true;
-	for (uint32_t by = CSW_BY_THREAD; by <= CSW_BY_PROCESS; by++) {
+	for (uint32_t by = CSW_BY_THREAD; by <= CSW_BY_CGROUP; by++) {
 		const struct csw_row *row;
+		bool has_pid = by == CSW_BY_THREAD || by == CSW_BY_PROCESS;
 
 		make(f, by);
-		assert_int_equal(csw_table_rows(f->table), 3);
+		assert_int_equal(csw_table_rows(f->table), 4);
+		assert_int_equal(csw_view_threads_in_scope(f->table), 1);
 		row = csw_table_row(f->table, 0);
 		assert_int_equal(row->kind, CSW_KIND_OTHER);
 		assert_int_equal(row->pid, -1);
 		assert_int_equal(row->nr_threads, 3);
 		assert_int_equal(row->oncpu_ns, 3000 + 7000);
-		assert_int_equal(value(f, 0, 0), 151);
-		assert_string_equal(csw_table_row(f->table, 1)->comm, "in");
+		assert_int_equal(value(f, 0, 0), 150);
+		assert_string_equal(csw_table_row(f->table, 1)->comm,
+				    by == CSW_BY_CGROUP ? "" : "in");
 		assert_int_equal(csw_table_row(f->table, 2)->kind, CSW_KIND_MIXED);
-		assert_int_equal(csw_table_row(f->table, 2)->pid, 10);
+		assert_int_equal(csw_table_row(f->table, 2)->pid, has_pid ? 10 : -1);
 		assert_false(summary(f).broken);
 		assert_nothing_fell_off(f);
 	}
@@ -428,12 +478,13 @@ static void test_ranges(void **state)
 {
 	struct fixture *f = *state;
 	struct csw_table *t = f->table;
+	uint64_t buckets[CSW_BUCKETS];
 	struct csw_error err;
 	struct csw_count c;
 	struct csw_counter counter;
 
 	add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 1, "a");
-	assert_int_equal(csw_view_make(&t, &f->result, 77, &err), -EINVAL);
+	assert_int_equal(csw_view_make(&t, &f->result, 77, NULL, &err), -EINVAL);
 	assert_null(t);
 	assert_non_null(strstr(err.text, "77"));
 	make(f, CSW_BY_THREAD);
@@ -441,8 +492,351 @@ static void test_ranges(void **state)
 	assert_int_equal(csw_table_count(f->table, 0, NR_COUNTERS, &c), -ERANGE);
 	assert_int_equal(csw_table_counter(f->table, NR_COUNTERS, &counter), -ERANGE);
 	assert_int_equal(csw_table_counters(f->table), NR_COUNTERS);
+	assert_int_equal(csw_table_histogram(f->table, 1, 0, buckets), -ERANGE);
+	assert_int_equal(csw_table_histogram(f->table, 0, NR_COUNTERS, buckets), -ERANGE);
 	assert_string_equal(csw_kind_name(CSW_KIND_REST), "rest");
 	assert_string_equal(csw_kind_name(1000), "?");
+}
+
+/* ---- comm, cgroup, CPU ---- */
+
+/* The same thread from here on in another cgroup: a row of its own that continues the first. */
+static uint32_t move(struct fixture *f, uint32_t from, uint64_t cgroup, unsigned nr, uint64_t each,
+		     const char *comm)
+{
+	struct csw_agg_row *row = csw_aggregation_row(&f->agg, from);
+	uint32_t to = add(f, row->kind, row->pid, row->tid, row->birth_ns, nr, each, comm);
+
+	csw_aggregation_row(&f->agg, to)->continues = from;
+	csw_aggregation_row(&f->agg, to)->cgroup = cgroup;
+	csw_aggregation_row(&f->agg, to)->last_cpu = 2;
+	return to;
+}
+
+/* A worker that goes from /a to /b and back, beside a thread that stays in /a. */
+static void fill_cgroups(struct fixture *f)
+{
+	uint32_t mover = add(f, CSW_KIND_THREAD, 10, 11, 1, 2, 10, "early"), later;
+	uint32_t stays = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 5, "main");
+
+	csw_aggregation_row(&f->agg, mover)->cgroup = 1;
+	csw_aggregation_row(&f->agg, mover)->migrations = 4;
+	csw_aggregation_row(&f->agg, stays)->cgroup = 1;
+	later = move(f, mover, 2, 1, 3, "middle");
+	csw_aggregation_row(&f->agg, later)->migrations = 1;
+	move(f, later, 5, 1, 7, "late");
+}
+
+static void test_a_moved_thread_is_one_row(void **state)
+{
+	struct fixture *f = *state;
+	const struct csw_row *row;
+	struct csw_count c;
+
+	fill_cgroups(f);
+	make(f, CSW_BY_THREAD);
+	assert_int_equal(csw_table_rows(f->table), 2);
+	row = csw_table_row(f->table, 0);
+	assert_int_equal(row->tid, 11);
+	assert_int_equal(row->slices, 4);
+	assert_int_equal(row->migrations, 5);
+	assert_int_equal(row->nr_threads, 1);
+	assert_int_equal(row->cpu, 2);
+	assert_string_equal(row->comm, "late");
+	assert_string_equal(row->cgroup, "/a");
+	assert_int_equal(csw_table_count(f->table, 0, 0, &c), 0);
+	assert_int_equal(c.value, 30);
+	assert_int_equal(c.min, 3);
+	assert_int_equal(c.max, 10);
+	assert_int_equal(summary(f).threads, 2);
+	assert_int_equal(csw_view_threads_in_scope(f->table), 2);
+	assert_nothing_fell_off(f);
+	make(f, CSW_BY_PROCESS);
+	assert_int_equal(csw_table_rows(f->table), 1);
+	assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 2);
+	assert_string_equal(csw_table_row(f->table, 0)->comm, "main");
+	assert_string_equal(csw_table_row(f->table, 0)->cgroup, "/a");
+	assert_nothing_fell_off(f);
+}
+
+static void test_by_cgroup(void **state)
+{
+	struct fixture *f = *state;
+	const struct csw_row *row;
+
+	fill_cgroups(f);
+	add(f, CSW_KIND_THREAD, 30, 30, 1, 1, 1, "nobody knows where");
+	make(f, CSW_BY_CGROUP);
+	assert_int_equal(csw_table_rows(f->table), 3);
+	row = csw_table_row(f->table, 0); /* both lives of /a */
+	assert_string_equal(row->cgroup, "/a");
+	assert_int_equal(row->nr_threads, 2);
+	assert_int_equal(row->slices, 4);
+	assert_int_equal(row->pid, -1);
+	assert_int_equal(row->cpu, -1);
+	assert_string_equal(row->comm, "");
+	assert_int_equal(value(f, 0, 0), 32);
+	row = csw_table_row(f->table, 1);
+	assert_string_equal(row->cgroup, "/b");
+	assert_int_equal(row->nr_threads, 1);
+	assert_int_equal(value(f, 1, 0), 3);
+	assert_null(csw_table_row(f->table, 2)->cgroup);
+	assert_int_equal(summary(f).threads, 3);
+	assert_nothing_fell_off(f);
+}
+
+/* A row's number is used again: what continues another may lie before it. */
+static void test_a_chain_in_whatever_order(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t late = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 1, "late");
+	uint32_t early = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 2, "early");
+	uint32_t middle = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 4, "middle");
+	uint32_t gone = add(f, CSW_KIND_THREAD, 5, 5, 1, 0, 0, "gone");
+
+	csw_aggregation_row(&f->agg, late)->continues = middle;
+	csw_aggregation_row(&f->agg, late)->cgroup = 2;
+	csw_aggregation_row(&f->agg, middle)->continues = early;
+	csw_aggregation_row(&f->agg, middle)->cgroup = 1;
+	csw_aggregation_row(&f->agg, gone)->flags = CSW_ROW_FREE;
+	csw_aggregation_row(&f->agg, gone)->continues = early; /* the chain of the free rows */
+	for (uint32_t by = CSW_BY_THREAD; by <= CSW_BY_COMM; by++) {
+		make(f, by);
+		assert_int_equal(csw_table_rows(f->table), 1);
+		assert_string_equal(csw_table_row(f->table, 0)->comm, "late");
+		assert_string_equal(csw_table_row(f->table, 0)->cgroup, "/b");
+		assert_int_equal(value(f, 0, 0), 7);
+		assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 1);
+		assert_nothing_fell_off(f);
+	}
+}
+
+/* Out of a cgroup's scope and in it, one thread is both `other` and a row. */
+static void test_a_thread_that_leaves_the_scope(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t in = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 1, "inside");
+
+	csw_aggregation_row(&f->agg, in)->flags |= CSW_ROW_IN_SCOPE;
+	csw_aggregation_row(&f->agg, in)->cgroup = 1;
+	move(f, in, 2, 1, 8, "outside");
+	f->result.scoped = true;
+	make(f, CSW_BY_THREAD);
+	assert_int_equal(csw_table_rows(f->table), 2);
+	assert_int_equal(csw_table_row(f->table, 0)->kind, CSW_KIND_OTHER);
+	assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 1);
+	assert_int_equal(value(f, 0, 0), 8);
+	assert_string_equal(csw_table_row(f->table, 1)->cgroup, "/a");
+	assert_int_equal(value(f, 1, 0), 1);
+	assert_int_equal(summary(f).threads, 1);
+	assert_int_equal(csw_view_threads_in_scope(f->table), 1);
+	assert_nothing_fell_off(f);
+}
+
+static void test_by_comm(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 100, "sh");
+	add(f, CSW_KIND_THREAD, 20, 20, 1, 2, 100, "sh");
+	add(f, CSW_KIND_THREAD, 20, 21, 1, 1, 50, "0123456789abcde");
+	add(f, CSW_KIND_KERNEL, 7, 7, 1, 1, 40, "sh"); /* no program */
+	add(f, CSW_KIND_MIXED, 10, -1, 1, 1, 9, "");
+	add(f, CSW_KIND_MIXED, 20, -1, 1, 1, 9, "");
+	make(f, CSW_BY_COMM);
+	assert_int_equal(csw_table_rows(f->table), 4);
+	assert_string_equal(csw_table_row(f->table, 0)->comm, "sh");
+	assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 2);
+	assert_int_equal(csw_table_row(f->table, 0)->pid, -1);
+	assert_int_equal(value(f, 0, 0), 300);
+	assert_string_equal(csw_table_row(f->table, 1)->comm, "0123456789abcde");
+	assert_int_equal(csw_table_row(f->table, 2)->kind, CSW_KIND_KERNEL);
+	assert_int_equal(csw_table_row(f->table, 3)->kind, CSW_KIND_MIXED);
+	assert_int_equal(csw_table_row(f->table, 3)->nr_threads, 0);
+	assert_int_equal(value(f, 3, 0), 18);
+	assert_nothing_fell_off(f);
+}
+
+static void count_on_cpu(struct fixture *f, uint32_t row, uint64_t faults, bool whole)
+{
+	csw_aggregation_count(&f->cpus, row, (uint64_t[]){ faults, 10 }, whole);
+	csw_aggregation_row(&f->cpus, row)->slices++;
+	csw_aggregation_row(&f->cpus, row)->oncpu_ns += 10;
+	f->result.totals[0] += faults;
+	f->result.totals[1] += 10;
+}
+
+static void test_by_cpu(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_count c;
+
+	count_on_cpu(f, 0, 5, true);
+	count_on_cpu(f, 4, 9, true); /* CPU 1 was not counted */
+	count_on_cpu(f, 5, 2, true);
+	count_on_cpu(f, 1, 4, false);
+	f->result.scoped = true;
+	make(f, CSW_BY_CPU);
+	assert_int_equal(csw_table_rows(f->table), 3);
+	assert_int_equal(csw_table_row(f->table, 0)->cpu, 2);
+	assert_int_equal(csw_table_row(f->table, 0)->pid, -1);
+	assert_int_equal(value(f, 0, 0), 9);
+	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_OTHER);
+	assert_int_equal(csw_table_row(f->table, 1)->cpu, -1);
+	assert_int_equal(csw_table_row(f->table, 1)->slices, 2);
+	assert_int_equal(csw_table_count(f->table, 1, 0, &c), 0);
+	assert_int_equal(c.value, 6);
+	assert_int_equal(c.min, 2);
+	assert_int_equal(csw_table_row(f->table, 2)->cpu, 0);
+	assert_false(summary(f).broken);
+	f->result.scoped = false;
+	make_sorted(f, CSW_BY_CPU, "cpu", 0);
+	assert_int_equal(csw_table_rows(f->table), 2);
+	assert_int_equal(csw_table_row(f->table, 0)->cpu, 0);
+	assert_int_equal(value(f, 0, 0), 9);
+	assert_int_equal(value(f, 1, 0), 11);
+	assert_false(summary(f).broken);
+}
+
+/* ---- order and top ---- */
+
+static void assert_tids(const struct fixture *f, const int32_t *tids, size_t nr)
+{
+	assert_int_equal(csw_table_rows(f->table), nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(csw_table_row(f->table, i)->tid, tids[i]);
+}
+
+static void test_sort(void **state)
+{
+	static const struct {
+		const char *sort;
+		int32_t tids[3];
+	} cases[] = {
+		{ "page-faults", { 3, 2, 1 } }, { "PAGE-FAULTS", { 3, 2, 1 } },
+		{ "task-clock", { 1, 2, 3 } },  { "oncpu", { 1, 2, 3 } },
+		{ "slices", { 1, 2, 3 } },      { "voluntary", { 1, 2, 3 } },
+		{ "preempted", { 2, 1, 3 } },   { "migrations", { 3, 1, 2 } },
+		{ "pid", { 3, 1, 2 } },         { "tid", { 1, 2, 3 } },
+		{ "comm", { 2, 3, 1 } },        { "cgroup", { 2, 1, 3 } },
+		{ "cpu", { 3, 1, 2 } },
+	};
+	struct fixture *f = *state;
+	struct csw_agg_row *rows[3];
+
+	add(f, CSW_KIND_THREAD, 20, 1, 1, 5, 1, "c");
+	add(f, CSW_KIND_THREAD, 20, 2, 1, 4, 10, "a");
+	add(f, CSW_KIND_THREAD, 10, 3, 1, 3, 100, "b");
+	for (unsigned i = 0; i < 3; i++)
+		rows[i] = csw_aggregation_row(&f->agg, CSW_ROWS_FIXED + i);
+	rows[1]->preempted = 3;
+	rows[2]->migrations = 2;
+	rows[0]->migrations = 1;
+	rows[0]->cgroup = 2;
+	rows[1]->cgroup = 3; /* "/a/c", before "/b"; none comes last */
+	rows[0]->last_cpu = 1;
+	rows[1]->last_cpu = CSW_CPU_NONE;
+	rows[2]->last_cpu = 0;
+	rows[0]->preempted = 1;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		make_sorted(f, CSW_BY_THREAD, cases[i].sort, 0);
+		assert_tids(f, cases[i].tids, 3);
+	}
+}
+
+static void test_sort_by_nothing_known(void **state)
+{
+	struct csw_table_opts opts = { .size = sizeof(opts), .sort = "page-fault" };
+	struct fixture *f = *state;
+	struct csw_table *t = NULL;
+	struct csw_error err;
+
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_THREAD, &opts, &err), -ENOENT);
+	assert_null(t);
+	assert_non_null(strstr(err.text, "nearest: page-faults"));
+	opts.sort = "slcies";
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_THREAD, &opts, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "nearest: slices"));
+	opts.sort = "\033[2J";
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_THREAD, &opts, &err), -ENOENT);
+	assert_null(strchr(err.text, '\033'));
+	f->result.cgroups = false;
+	opts.sort = "cgroup";
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_THREAD, &opts, &err), -EINVAL);
+	opts.sort = NULL;
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_CGROUP, &opts, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "cgroups"));
+	f->result.cpus = NULL;
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_CPU, &opts, &err), -EINVAL);
+	opts.size = 1;
+	assert_int_equal(csw_view_make(&t, &f->result, CSW_BY_THREAD, &opts, &err), -EINVAL);
+}
+
+static void test_top(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_count c;
+
+	fill_machine(f);
+	for (uint64_t top = 1; top < 12; top++) {
+		const struct csw_row *rest;
+		size_t nr;
+
+		make(f, CSW_BY_THREAD);
+		nr = csw_table_rows(f->table);
+		assert_int_equal(nr, 7);
+		make_sorted(f, CSW_BY_THREAD, NULL, top);
+		assert_int_equal(csw_table_rows(f->table), top < nr ? top + 1 : nr);
+		assert_nothing_fell_off(f);
+		assert_false(summary(f).broken);
+		assert_int_equal(summary(f).threads, 3);
+		rest = csw_table_row(f->table, csw_table_rows(f->table) - 1);
+		assert_int_equal(rest->kind == CSW_KIND_REST, top < nr);
+	}
+	make_sorted(f, CSW_BY_THREAD, NULL, 3); /* self, kernel, out | in, mixed, lost, idle */
+	assert_int_equal(csw_table_row(f->table, 3)->nr_threads, 1);
+	assert_int_equal(csw_table_row(f->table, 3)->slices, 3);
+	assert_int_equal(csw_table_row(f->table, 3)->pid, -1);
+	assert_int_equal(csw_table_count(f->table, 3, 0, &c), 0);
+	assert_int_equal(c.value, 6);
+	assert_int_equal(c.min, 0);
+	assert_int_equal(c.max, 3);
+}
+
+/* ---- histograms ---- */
+
+static void test_histograms_merge(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t buckets[CSW_BUCKETS];
+
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 3, 0, "a"); /* [0] */
+	add(f, CSW_KIND_THREAD, 10, 11, 1, 2, 5, "b"); /* [3] */
+	add(f, CSW_KIND_THREAD, 20, 20, 1, 1, 7, "a"); /* [3] */
+	make(f, CSW_BY_PROCESS);
+	assert_int_equal(csw_table_histogram(f->table, 0, 0, buckets), 0);
+	assert_int_equal(buckets[0], 3);
+	assert_int_equal(buckets[3], 2);
+	assert_int_equal(sum_of(buckets), 5);
+	make_sorted(f, CSW_BY_THREAD, NULL, 1);
+	assert_int_equal(csw_table_histogram(f->table, 1, 0, buckets), 0);
+	assert_int_equal(buckets[0], 3);
+	assert_int_equal(buckets[3], 1);
+	assert_int_equal(csw_table_histogram(f->table, 1, 1, buckets), 0);
+	assert_int_equal(buckets[10], 4); /* 1000 ns each */
+	assert_nothing_fell_off(f);
+}
+
+static void test_histograms_that_were_not_kept(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t buckets[CSW_BUCKETS];
+
+	csw_aggregation_free(&f->agg);
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, false), 0);
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 3, 0, "a");
+	make(f, CSW_BY_THREAD);
+	assert_int_equal(csw_table_histogram(f->table, 0, 0, buckets), -ENODATA);
 }
 
 /* A program built against another csw.h has a shorter or a longer summary. */
@@ -487,6 +881,17 @@ int main(void)
 		TEST(test_never_occurred),
 		TEST(test_ranges),
 		TEST(test_summary_sizes),
+		TEST(test_a_moved_thread_is_one_row),
+		TEST(test_by_cgroup),
+		TEST(test_a_chain_in_whatever_order),
+		TEST(test_a_thread_that_leaves_the_scope),
+		TEST(test_by_comm),
+		TEST(test_by_cpu),
+		TEST(test_sort),
+		TEST(test_sort_by_nothing_known),
+		TEST(test_top),
+		TEST(test_histograms_merge),
+		TEST(test_histograms_that_were_not_kept),
 	};
 
 	return cmocka_run_group_tests_name("view", tests, NULL, NULL);

@@ -25,7 +25,7 @@
 #define DEBUGFS_TRACING "/sys/kernel/debug/tracing"
 #define GETPPID_ID "/events/syscalls/sys_enter_getppid/id"
 
-/* ---- can it run here? ------------------------------------------------------------------------ */
+/* ---- can it run here? ---- */
 
 const char *truth_refused(void)
 {
@@ -79,7 +79,7 @@ int truth_repeat(int usual, int full)
 	return text && !strcmp(text, "1") ? full : usual;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 struct words {
 	char *argv[WORDS_MAX];
@@ -175,7 +175,7 @@ void truth_start_beside(struct truth_run *run, const char *options, const char *
 	run->csw = spawn(words.argv);
 }
 
-/* ---- reading back ---------------------------------------------------------------------------- */
+/* ---- reading back ---- */
 
 int64_t truth_integer(const json_t *object, const char *key)
 {
@@ -273,7 +273,7 @@ void truth_free(struct truth_run *run)
 	free(run->threads);
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- looking up ---- */
 
 bool truth_is_kind(const json_t *row, const char *kind)
 {
@@ -308,6 +308,15 @@ static int64_t count_of(const json_t *row, const char *counter, bool *counted)
 		fail_msg("no counter %s in a row", counter);
 	*counted = !json_is_null(json_object_get(count, "value"));
 	return *counted ? truth_integer(count, "value") : 0;
+}
+
+int64_t truth_proven_count(const json_t *row, const char *counter)
+{
+	const json_t *count = json_object_get(json_object_get(row, "counts"), counter);
+
+	if (json_is_null(json_object_get(count, "value")) && json_object_get(count, "reason"))
+		return 0;
+	return truth_count(row, counter);
 }
 
 int64_t truth_count(const json_t *row, const char *counter)

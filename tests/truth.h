@@ -58,6 +58,8 @@ void truth_free(struct truth_run *run);
 json_t *truth_row(const struct truth_run *run, int32_t pid, int32_t tid);
 /* Its counter's value; fails the test where it was not counted. */
 int64_t truth_count(const json_t *row, const char *counter);
+/* What is proven of it: 0 where the report says that nothing is. */
+int64_t truth_proven_count(const json_t *row, const char *counter);
 int64_t truth_integer(const json_t *object, const char *key);
 bool truth_is_kind(const json_t *row, const char *kind);
 

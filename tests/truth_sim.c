@@ -23,6 +23,12 @@ static void put_scanned(void *ctx, const struct csw_record *rec)
 	assert_int_equal(csw_slicer_record(ctx, rec), 0);
 }
 
+static void sum_up(struct sim_run *run)
+{
+	csw_slicer_completeness(&run->slicer, &run->done);
+	csw_slicer_totals(&run->slicer, run->totals);
+}
+
 void sim_run_all(struct sim_run *run, const char *trigger, const char *events, uint64_t sav,
 		 const char *options)
 {
@@ -31,23 +37,28 @@ void sim_run_all(struct sim_run *run, const char *trigger, const char *events, u
 	struct csw_sink sink = { put_scanned, &run->slicer };
 	struct csw_error err = { 0 };
 
-	memset(run, 0, sizeof(*run));
 	if (csw_spec_plan(&run->plan, ops, trigger, events, sav, &err) < 0)
 		fail_msg("%s", err.text);
 	run->plan.driver_opts = options;
 	if (ops->open(&run->drv, &run->plan, &err) < 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters), 0);
+	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters, false), 0);
 	assert_int_equal(csw_slicer_init(&run->slicer, &run->plan, &scope, &run->agg,
 					 ops->nr_cpus(run->drv)),
 			 0);
 	assert_int_equal(csw_merge_init(&run->merge, ops, run->drv), 0);
 	assert_int_equal(ops->start(run->drv, &sink, &err), 0);
-	while (ops->wait(run->drv, 100, &err) > 0)
+	while (ops->wait(run->drv, 100, &err) > 0) {
+		if (run->ticks)
+			assert_int_equal(ops->tick(run->drv, &err), 0);
 		assert_int_equal(csw_merge_run(&run->merge, put, &run->slicer), 0);
+		sum_up(run);
+		if (run->interval)
+			run->interval(run, run->ctx);
+	}
 	assert_int_equal(ops->stop(run->drv, &err), 0);
 	assert_int_equal(csw_merge_run(&run->merge, put, &run->slicer), 0);
-	csw_slicer_completeness(&run->slicer, &run->done);
+	sum_up(run);
 }
 
 void sim_run_free(struct sim_run *run)
@@ -138,7 +149,7 @@ void sim_run_check_sums(const struct sim_run *run)
 
 		for (uint32_t i = 0; i < run->agg.nr; i++)
 			sum += csw_aggregation_row(&run->agg, i)->cells[c].sum;
-		assert_int_equal(sum, run->slicer.totals[2 + c]);
+		assert_int_equal(sum, run->totals[2 + c]);
 	}
 	assert_true(done->open >= 0);
 	assert_int_equal(done->all, run->plan.trigger.sav * done->samples + done->lost +

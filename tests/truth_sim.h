@@ -16,6 +16,11 @@ struct sim_run {
 	struct csw_slicer slicer;
 	struct csw_merge merge;
 	struct csw_completeness done;
+	uint64_t totals[2 + CSW_COUNTERS_MAX];
+	/* set before: */
+	bool ticks; /* read all counters at every turn, too, */
+	void (*interval)(struct sim_run *run, void *ctx); /* and call this then */
+	void *ctx;
 };
 
 /* Simulates and slices until the machine ends. Fails the test when anything in it fails. */

@@ -8,6 +8,13 @@
 #define TASK_BYTES 24 /* FORK, EXIT: pid, ppid, tid, ptid, time */
 #define COMM_BYTES 8  /* COMM: pid, tid, then the name */
 
+/* Parts of a sample that are of no interest here and stand before the cgroup; their sizes vary. */
+#define BETWEEN_READ_AND_CGROUP                                                                    \
+	(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |                      \
+	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |                     \
+	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |                  \
+	 PERF_SAMPLE_PHYS_ADDR)
+
 struct cursor {
 	const unsigned char *at, *end;
 };
@@ -107,9 +114,16 @@ static int decode_sample(const struct csw_perf_form *form, struct cursor c, stru
 		ret |= take_u64(&c, &skipped);
 	if (ret)
 		return -EINVAL;
-	if ((type & PERF_SAMPLE_READ) &&
-	    csw_perf_decode_reading(form->read_format, c.at, (size_t)(c.end - c.at), out, &lost) <
-		    0)
+	if (type & PERF_SAMPLE_READ) {
+		int used = csw_perf_decode_reading(form->read_format, c.at, (size_t)(c.end - c.at),
+						   out, &lost);
+
+		if (used < 0)
+			return -EINVAL;
+		c.at += used;
+	}
+	if ((type & PERF_SAMPLE_CGROUP) && !(type & BETWEEN_READ_AND_CGROUP) &&
+	    take_u64(&c, &out->cgroup) < 0)
 		return -EINVAL;
 	return 1;
 }
@@ -209,6 +223,7 @@ int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_he
 		return -EINVAL;
 	out->flags = 0;
 	out->lost = out->lost_other = 0;
+	out->cgroup = 0;
 	out->pid = out->tid = out->other_pid = out->other_tid = -1;
 	if (raw->type == PERF_RECORD_SAMPLE)
 		return decode_sample(form, c, out);

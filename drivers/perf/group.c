@@ -30,6 +30,8 @@ void csw_perf_form(const struct csw_perf_features *features, struct csw_perf_for
 		.read_format = csw_perf_read_format(features),
 		.sample_id_all = true,
 	};
+	if (features->sample_cgroup)
+		form->sample_type |= PERF_SAMPLE_CGROUP;
 }
 
 /* What all events of a ring share. One clock for all: the kernel refuses a group of several
@@ -73,7 +75,7 @@ static int open_sideband(unsigned cpu, const struct csw_perf_features *features,
 	attr.config = PERF_COUNT_SW_DUMMY;
 	/* A sample's READ part is no business of the side-band, and GROUP would make its own
 	 * reading one. */
-	attr.sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
+	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_READ | PERF_SAMPLE_CGROUP);
 	attr.read_format &= ~(uint64_t)PERF_FORMAT_GROUP;
 	attr.disabled = 1;
 	attr.context_switch = 1;
@@ -290,19 +292,47 @@ void csw_perf_group_unmap(struct csw_perf_group *g)
 	csw_perf_ring_unmap(&g->ring);
 }
 
-int csw_perf_group_read(const struct csw_perf_group *g, const struct csw_perf_features *features,
-			struct csw_record *out)
+static int read_fd(int fd, const struct csw_perf_features *features, struct csw_record *out,
+		   uint64_t *lost)
 {
 	uint64_t words[READ_WORDS];
-	ssize_t got = csw_perf_sys.read(g->leader, words, sizeof(words));
+	ssize_t got = csw_perf_sys.read(fd, words, sizeof(words));
 
 	if (got < 0)
 		return (int)got;
 	/* Zero bytes: a pinned or failed group. That is no reading of 0. */
 	if (got == 0 || csw_perf_decode_reading(csw_perf_read_format(features), words, (size_t)got,
-						out, &out->lost) < 0)
+						out, lost) < 0)
 		return -EIO;
 	return 0;
+}
+
+/* When a CPU goes offline the kernel takes its groups apart: each event still has its own count. */
+static int read_apart(const struct csw_perf_group *g, const struct csw_perf_features *features,
+		      struct csw_record *out)
+{
+	for (unsigned i = 0; i < g->nr_members; i++) {
+		struct csw_record one;
+		uint64_t lost;
+		int ret = read_fd(g->members[i], features, &one, &lost);
+
+		if (ret < 0)
+			return ret;
+		out->values[1 + i] = one.values[0];
+	}
+	out->nr_values = 1 + g->nr_members;
+	out->flags |= CSW_RECORD_DETACHED;
+	return 0;
+}
+
+int csw_perf_group_read(const struct csw_perf_group *g, const struct csw_perf_features *features,
+			struct csw_record *out)
+{
+	int ret = read_fd(g->leader, features, out, &out->lost);
+
+	if (ret < 0 || out->nr_values == 1 + g->nr_members)
+		return ret;
+	return out->nr_values == 1 ? read_apart(g, features, out) : -EIO;
 }
 
 uint64_t csw_perf_group_sideband_lost(const struct csw_perf_group *g,

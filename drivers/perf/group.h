@@ -25,6 +25,7 @@ struct csw_perf_group {
 
 /* What this kernel can do, found by trying; the same for all CPUs. */
 struct csw_perf_features {
+	bool sample_cgroup;  /* wanted: PERF_SAMPLE_CGROUP, Linux 5.7 */
 	bool no_format_lost; /* PERF_FORMAT_LOST, Linux 6.0 */
 	bool settled;        /* an event has opened: how its records are laid out must stay */
 };

@@ -20,15 +20,17 @@
 #include "drivers/perf/scan.h"
 #include "drivers/perf/sys.h"
 #include "engine/catalogue.h"
+#include "engine/cgroups.h"
 #include "engine/driver.h"
 #include "engine/error.h"
 #include "engine/sysfs.h"
 
 /* The budget for all rings, and what one ring is worth: a switch takes about 230 bytes with three
  * counters. */
+#define CPUS_MAX 8192 /* CONFIG_NR_CPUS has no larger value anywhere */
 #define RINGS_BYTES (64u << 20)
 #define RING_BYTES_MIN (128u << 10)
-#define RING_BYTES_MAX (4u << 20)
+#define RING_BYTES_MAX (8u << 20)
 #define RING_BYTES_WISH_MAX (1u << 30)
 
 enum stream_state {
@@ -46,8 +48,10 @@ struct stream {
 	uint64_t disabled_ns;        /* when it had returned */
 	uint64_t sampled_ns;         /* the last sample: when it was taken, */
 	uint64_t sampled_enabled_ns; /* and how long the counters had been enabled by then */
+	uint64_t last_ns;            /* time of the last record read */
 	int32_t starter; /* TID of the thread that ran on this CPU at both ends, -1: not known */
 	struct csw_record stop;
+	struct csw_record reading; /* of a tick, until it was handed out; type 0: none */
 };
 
 struct csw_driver {
@@ -59,11 +63,11 @@ struct csw_driver {
 	size_t ring_bytes;
 	int epoll;
 	bool stopped;
+	struct csw_cgroups *cgroups; /* NULL: nobody asked */
+	char cgroup_mount[256];
 };
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static size_t power_of_two_below(size_t bytes)
 {
@@ -134,11 +138,20 @@ static int map_rings(struct csw_driver *d, struct csw_error *err)
 	}
 }
 
+static int explain_fds(const struct csw_driver *d, int error, struct csw_error *err)
+{
+	return csw_error_set(err, -error,
+			     "cannot watch the rings of %u CPUs: %s; every CPU takes %u file "
+			     "descriptors: raise the limit "
+			     "(ulimit -n)",
+			     d->nr_streams, strerror(error), 2 + d->plan->nr_counters);
+}
+
 static int watch_rings(struct csw_driver *d, struct csw_error *err)
 {
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0)
-		return csw_error_set(err, -errno, "epoll_create1: %s", strerror(errno));
+		return explain_fds(d, errno, err);
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct epoll_event event = { .events = EPOLLIN };
 
@@ -173,8 +186,65 @@ static void perf_close(struct csw_driver *d)
 		csw_perf_group_close(&d->streams[i].group);
 	if (d->epoll >= 0)
 		close(d->epoll);
+	csw_cgroups_close(d->cgroups);
 	free(d->streams);
 	free(d);
+}
+
+/* Keeps of the online CPUs those that were asked for; how many, or -errno. */
+static int select_cpus(unsigned *online, unsigned nr, const char *wish, struct csw_error *err)
+{
+	static unsigned wished[CPUS_MAX];
+	int nr_wished = csw_sysfs_cpulist(wish, wished, CPUS_MAX);
+
+	if (nr_wished <= 0)
+		return csw_error_set(err, -EINVAL,
+				     "\"%s\" is no list of CPUs: write 0-3,8 in ascending order",
+				     wish);
+	for (int i = 0; i < nr_wished; i++) {
+		unsigned at = 0;
+
+		while (at < nr && online[at] != wished[i])
+			at++;
+		if (at == nr)
+			return csw_error_set(err, -ENODEV,
+					     "CPU %u does not exist or is offline: %u are online, "
+					     "the last is %u",
+					     wished[i], nr, online[nr - 1]);
+		/* Both lists ascend: what is overwritten has been looked at. */
+		online[i] = wished[i];
+	}
+	return nr_wished;
+}
+
+static int open_cgroups(struct csw_driver *d, struct csw_error *err)
+{
+	if (!d->plan->cgroups)
+		return 0;
+	if (csw_cgroups_mount(d->cgroup_mount, sizeof(d->cgroup_mount)) < 0)
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "no cgroup v2 hierarchy is mounted here, and membership "
+				     "cannot be followed in "
+				     "v1's: mount -t cgroup2 none DIRECTORY");
+	if (csw_cgroups_open(&d->cgroups, d->cgroup_mount) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	d->features.sample_cgroup = true;
+	return 0;
+}
+
+/* The CPUs to count on; the caller's to free. How many, or -errno. */
+static int find_cpus(unsigned **cpus, const struct csw_plan *plan, struct csw_error *err)
+{
+	int nr = csw_sysfs_online(cpus, err);
+
+	if (nr <= 0 || !plan->cpus)
+		return nr;
+	nr = select_cpus(*cpus, (unsigned)nr, plan->cpus, err);
+	if (nr < 0) {
+		free(*cpus);
+		*cpus = NULL;
+	}
+	return nr;
 }
 
 static int perf_open(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err)
@@ -186,7 +256,7 @@ static int perf_open(struct csw_driver **out, const struct csw_plan *plan, struc
 	*out = NULL;
 	if (plan->driver_opts && *plan->driver_opts)
 		return csw_error_set(err, -EINVAL, "driver perf takes no options");
-	nr = csw_sysfs_online(&cpus, err);
+	nr = find_cpus(&cpus, plan, err);
 	if (nr < 0)
 		return nr;
 	d = calloc(1, sizeof(*d));
@@ -196,7 +266,9 @@ static int perf_open(struct csw_driver **out, const struct csw_plan *plan, struc
 	}
 	d->plan = plan;
 	d->epoll = -1;
-	ret = open_on(d, cpus, (unsigned)nr, err);
+	ret = open_cgroups(d, err);
+	if (ret == 0)
+		ret = open_on(d, cpus, (unsigned)nr, err);
 	free(cpus);
 	if (ret < 0) {
 		perf_close(d);
@@ -221,9 +293,7 @@ static int perf_probe(struct csw_error *err)
 	return ret;
 }
 
-/* ---- on and off
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- on and off ---- */
 
 /* This thread's affinity, put aside while it visits the CPUs. */
 struct visit {
@@ -274,6 +344,23 @@ static void tell_outsiders(const struct csw_sink *sink)
 		sink->put(sink->ctx, &rec);
 }
 
+/* Names and kinds come from /proc: it must show the PIDs that perf records show, those of our
+ * namespace. */
+static int check_proc(struct csw_error *err)
+{
+	char own[32];
+	ssize_t length = readlink("/proc/self", own, sizeof(own) - 1);
+
+	if (length > 0) {
+		own[length] = '\0';
+		if (atoi(own) == getpid())
+			return 0;
+	}
+	return csw_error_set(
+		err, -ENOENT,
+		"/proc is not mounted, or shows another PID namespace: mount -t proc proc /proc");
+}
+
 static int enable_sideband(struct csw_driver *d, struct csw_error *err)
 {
 	for (unsigned i = 0; i < d->nr_streams; i++) {
@@ -315,7 +402,10 @@ static int perf_start(struct csw_driver *d, const struct csw_sink *sink, struct 
 	if (ret < 0)
 		return ret;
 	tell_outsiders(sink);
-	ret = csw_perf_scan("/proc", getpid(), sink, err);
+	ret = check_proc(err);
+	if (ret < 0)
+		return ret;
+	ret = csw_perf_scan("/proc", getpid(), d->cgroups ? d->cgroup_mount : NULL, sink, err);
 	if (ret < 0)
 		return ret;
 	if (begin_visit(&visit, d->nr_cpus) < 0)
@@ -323,6 +413,37 @@ static int perf_start(struct csw_driver *d, const struct csw_sink *sink, struct 
 	ret = enable_counters(d, &visit, err);
 	end_visit(&visit);
 	return ret;
+}
+
+/* Reads one CPU's counters into rec, which already says what it is. */
+static int read_stream(struct csw_driver *d, const struct stream *s, struct csw_record *rec,
+		       struct csw_error *err)
+{
+	int ret = csw_perf_group_read(&s->group, &d->features, rec);
+
+	if (ret < 0)
+		return csw_error_set(err, ret, "cannot read the counters of CPU %u: %s",
+				     s->group.cpu, strerror(-ret));
+	rec->lost_other = csw_perf_group_sideband_lost(&s->group, &d->features);
+	return 0;
+}
+
+/* From here, by an interrupt on each CPU: it cannot fall into a switch, whose records are all in
+ * the ring by then. */
+static int perf_tick(struct csw_driver *d, struct csw_error *err)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++) {
+		struct stream *s = &d->streams[i];
+		int ret;
+
+		s->reading = (struct csw_record){ .cpu = s->group.cpu, .pid = -1, .tid = -1 };
+		ret = read_stream(d, s, &s->reading, err);
+		if (ret < 0)
+			return ret;
+		s->reading.type = CSW_RECORD_READ;
+		s->reading.time_ns = csw_perf_sys.now_ns();
+	}
+	return 0;
 }
 
 /* After a disable no value moves any more; so the last reading fits the last record. */
@@ -346,11 +467,7 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 		.pid = there ? getpid() : -1,
 		.tid = there ? (int32_t)syscall(SYS_gettid) : -1,
 	};
-	ret = csw_perf_group_read(&s->group, &d->features, &s->stop);
-	if (ret < 0)
-		return csw_error_set(err, ret, "cannot read the counters of CPU %u: %s",
-				     s->group.cpu, strerror(-ret));
-	return 0;
+	return read_stream(d, s, &s->stop, err);
 }
 
 static int perf_stop(struct csw_driver *d, struct csw_error *err)
@@ -363,19 +480,13 @@ static int perf_stop(struct csw_driver *d, struct csw_error *err)
 	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
 		ret = disable_stream(d, &d->streams[i], &visit, err);
 	end_visit(&visit);
-	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++) {
-		struct stream *s = &d->streams[i];
-
-		csw_perf_sys.ioctl(s->group.sideband, PERF_EVENT_IOC_DISABLE, 0);
-		s->stop.lost_other = csw_perf_group_sideband_lost(&s->group, &d->features);
-	}
+	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
+		csw_perf_sys.ioctl(d->streams[i].group.sideband, PERF_EVENT_IOC_DISABLE, 0);
 	d->stopped = true;
 	return ret;
 }
 
-/* ---- the stream
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the stream ---- */
 
 static int perf_wait(struct csw_driver *d, int timeout_ms, struct csw_error *err)
 {
@@ -446,20 +557,76 @@ static bool opens_stream(const struct stream *s, const struct csw_record *rec)
 	       (rec->type == CSW_RECORD_SAMPLE || is_about_cpu(rec->type));
 }
 
-/* The ring is read out: what is left to say. */
-static int finish_stream(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
+/* A tick's reading stands before the first sample that counted more, and before what was written
+ * after it. */
+static bool reading_comes_before(const struct stream *s, const struct csw_record *rec)
 {
-	if (!s->disabled || s->state == STREAM_ENDED)
-		return 0;
-	if (s->state == STREAM_BEFORE) {
+	if (s->reading.type != CSW_RECORD_READ || s->state != STREAM_COUNTING)
+		return false;
+	if (rec->type == CSW_RECORD_SAMPLE)
+		return rec->values[0] > s->reading.values[0];
+	return rec->time_ns > s->reading.time_ns;
+}
+
+static int hand_out_reading(struct stream *s, uint64_t latest_ns, struct csw_record *rec)
+{
+	*rec = s->reading;
+	if (rec->time_ns > latest_ns)
+		rec->time_ns = latest_ns;
+	s->reading.type = CSW_RECORD_NONE;
+	return 1;
+}
+
+/* The ring is read out: what is left to say. */
+static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
+{
+	bool has_reading = s->reading.type == CSW_RECORD_READ;
+
+	if (s->state == STREAM_BEFORE && (has_reading || s->disabled)) {
 		make_start(d, s, s->enabled_ns, rec);
 		s->state = STREAM_COUNTING;
 		return 1;
 	}
+	if (has_reading && s->state == STREAM_COUNTING)
+		return hand_out_reading(s, UINT64_MAX, rec);
+	if (!s->disabled || s->state == STREAM_ENDED)
+		return 0;
 	*rec = s->stop;
 	rec->time_ns = end_ns(s);
 	s->state = STREAM_ENDED;
 	return 1;
+}
+
+/*
+ * The kernel fills in a sample once for all software events that overflow together, in the form
+ * that the first of them asked for: where another program counts the same event by another clock,
+ * or in another PID namespace, our sample has its time and its TID. So a sample's time counts only
+ * within the side-band records around it, which are ours alone. 0: the next one is not there yet.
+ */
+static int bound_time(const struct stream *s, struct csw_record *rec)
+{
+	uint64_t latest_ns = csw_perf_ring_next_time(&s->group.ring);
+
+	if (!latest_ns && !s->disabled)
+		return 0;
+	if (!latest_ns)
+		latest_ns = s->disabled_ns;
+	if (rec->time_ns > latest_ns)
+		rec->time_ns = latest_ns;
+	if (rec->time_ns < s->last_ns)
+		rec->time_ns = s->last_ns;
+	return 1;
+}
+
+/* What stands before the record just decoded, which stays for the next call: 1 and *rec, else 0. */
+static int precede(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
+{
+	if (opens_stream(s, rec)) {
+		make_start(d, s, rec->time_ns, rec);
+		s->state = STREAM_COUNTING;
+		return 1;
+	}
+	return reading_comes_before(s, rec) ? hand_out_reading(s, rec->time_ns, rec) : 0;
 }
 
 static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec)
@@ -472,25 +639,29 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 		const struct perf_event_header *raw = csw_perf_ring_peek(r, &ret);
 
 		if (!raw)
-			return ret < 0 ? ret : finish_stream(d, s, rec);
+			return ret < 0 ? ret : finish_ring(d, s, rec);
 		ret = csw_perf_decode(&d->form, raw, rec);
 		if (ret < 0)
 			return ret;
-		if (ret > 0 && !is_outside(s, rec)) {
-			if (opens_stream(s, rec)) {
-				make_start(d, s, rec->time_ns, rec);
-				s->state = STREAM_COUNTING;
-				return 1; /* the record stays for the next call */
-			}
-			if (rec->type == CSW_RECORD_SAMPLE) {
-				s->sampled_ns = rec->time_ns;
-				s->sampled_enabled_ns = rec->enabled_ns;
-			}
-			csw_perf_ring_consume(r, raw);
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE && !bound_time(s, rec))
+			return 0;
+		if (ret > 0 && !is_outside(s, rec) && precede(d, s, rec))
 			return 1;
+		if (ret > 0)
+			s->last_ns = rec->time_ns;
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE) {
+			s->sampled_ns = rec->time_ns;
+			s->sampled_enabled_ns = rec->enabled_ns;
 		}
 		csw_perf_ring_consume(r, raw);
+		if (ret > 0 && !is_outside(s, rec))
+			return 1;
 	}
+}
+
+static const char *perf_cgroup_path(struct csw_driver *d, uint64_t id)
+{
+	return d->cgroups ? csw_cgroups_path(d->cgroups, id) : NULL;
 }
 
 static unsigned perf_nr_rings(const struct csw_driver *d)
@@ -517,6 +688,8 @@ const struct csw_driver_ops csw_perf_driver = {
 	.wait = perf_wait,
 	.snapshot = perf_snapshot,
 	.next = perf_next,
+	.tick = perf_tick,
+	.cgroup_path = perf_cgroup_path,
 	.stop = perf_stop,
 	.close = perf_close,
 };

@@ -70,6 +70,34 @@ const struct perf_event_header *csw_perf_ring_peek(struct csw_perf_ring *ring, i
 	return (const void *)ring->straddled;
 }
 
+/* Words never lie across the end: records are multiples of 8 bytes. */
+static uint64_t word_at(const struct csw_perf_ring *ring, uint64_t position)
+{
+	uint64_t word;
+
+	memcpy(&word, ring->data + (position & (ring->bytes - 1)), sizeof(word));
+	return word;
+}
+
+uint64_t csw_perf_ring_next_time(const struct csw_perf_ring *ring)
+{
+	/* Behind every record but a sample stand TID, TIME and CPU, a word each. */
+	const uint64_t time_from_end = 2 * sizeof(uint64_t);
+	struct perf_event_header header;
+	uint64_t at, word = word_at(ring, ring->at);
+
+	memcpy(&header, &word, sizeof(header));
+	at = ring->at + header.size;
+	if (ring->head - ring->at < header.size + sizeof(header))
+		return 0;
+	word = word_at(ring, at);
+	memcpy(&header, &word, sizeof(header));
+	if (header.type == PERF_RECORD_SAMPLE || header.size < sizeof(header) + time_from_end ||
+	    header.size > ring->head - at)
+		return 0;
+	return word_at(ring, at + header.size - time_from_end);
+}
+
 void csw_perf_ring_consume(struct csw_perf_ring *ring, const struct perf_event_header *rec)
 {
 	ring->at += rec->size;

@@ -34,6 +34,10 @@ void csw_perf_ring_snapshot(struct csw_perf_ring *ring);
  * are no record. */
 const struct perf_event_header *csw_perf_ring_peek(struct csw_perf_ring *ring, int *error);
 
+/* The time of the record behind the one at the read position, by the layout of group.c's records;
+ * 0: there is none in the snapshot, or it is a sample. */
+uint64_t csw_perf_ring_next_time(const struct csw_perf_ring *ring);
+
 /* Steps over the record that peek returned. */
 void csw_perf_ring_consume(struct csw_perf_ring *ring, const struct perf_event_header *rec);
 

@@ -4,9 +4,10 @@
 
 #include "engine/driver.h"
 
-/* One TASK record per thread into sink. proc: "/proc", or a made-up one in tests; self: the PID
+/* cgroup_mount: where the v2 hierarchy is, to fill in csw_record.cgroup; NULL: leave it 0.
+ * One TASK record per thread into sink. proc: "/proc", or a made-up one in tests; self: the PID
  * whose threads are SELF. What vanishes during the scan is left out. 0 or -errno. */
-int csw_perf_scan(const char *proc, int32_t self, const struct csw_sink *sink,
-		  struct csw_error *err);
+int csw_perf_scan(const char *proc, int32_t self, const char *cgroup_mount,
+		  const struct csw_sink *sink, struct csw_error *err);
 
 #endif

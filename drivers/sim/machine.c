@@ -810,6 +810,14 @@ int csw_sim_machine_stop(struct csw_sim_machine *m)
 	return 0;
 }
 
+uint64_t csw_sim_machine_settle(struct csw_sim_machine *m, struct csw_sim_cpu *cpu)
+{
+	uint64_t time_ns = max(m->now_ns, cpu->ready_ns);
+
+	settle(m, cpu, time_ns);
+	return time_ns;
+}
+
 /* ---- making a machine ---- */
 
 static int add_thread(struct csw_sim_machine *m, uint32_t kind, struct csw_sim_process *process,

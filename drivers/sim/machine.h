@@ -162,6 +162,10 @@ int csw_sim_machine_run(struct csw_sim_machine *m, uint64_t until_ns, const bool
  * -ENOMEM. */
 int csw_sim_machine_set_timer(struct csw_sim_machine *m, uint32_t cpu, uint64_t time_ns);
 
+/* Brings the CPU's counters up to now, or to the end of the switch that it is in. Returns that
+ * time. */
+uint64_t csw_sim_machine_settle(struct csw_sim_machine *m, struct csw_sim_cpu *cpu);
+
 uint64_t csw_sim_machine_now(const struct csw_sim_machine *m);
 struct csw_sim_cpu *csw_sim_machine_cpu(struct csw_sim_machine *m, uint32_t cpu);
 

@@ -292,7 +292,8 @@ struct ring {
 	unsigned char *slots;
 	uint64_t head, tail, snapshot; /* in records, ever growing */
 	uint64_t pending_lost;         /* refused since the last success */
-	uint64_t samples_lost;         /* samples refused since START */
+	uint64_t samples_lost;         /* samples refused since START ... */
+	uint64_t others_lost;          /* ... and records of other kinds */
 };
 
 struct csw_driver {
@@ -308,12 +309,13 @@ struct csw_driver {
 	uint64_t stall_at_ns; /* NONE: over, or not wished */
 	uint64_t end_ns;
 	uint64_t duration_ns;
+	uint64_t read_ns; /* the latest reading of a tick, which may lie at the end of a switch */
 	struct csw_sim_random vanish;
 };
 
 #define SLOT_HEAD_BYTES offsetof(struct csw_record, values)
 
-/* One slot beyond the capacity is kept for STOP, which models a last read and no record in a
+/* One slot beyond the capacity is kept for READ or STOP, which model a read and no record in a
  * kernel's ring. */
 static unsigned char *slot_at(const struct csw_driver *drv, const struct ring *ring,
 			      uint64_t position)
@@ -351,7 +353,10 @@ static int sim_next(struct csw_driver *drv, unsigned nr, struct csw_record *rec)
 static void refuse(struct ring *ring, const struct csw_record *rec)
 {
 	ring->pending_lost++;
-	ring->samples_lost += rec->type == CSW_RECORD_SAMPLE;
+	if (rec->type == CSW_RECORD_SAMPLE)
+		ring->samples_lost++;
+	else
+		ring->others_lost++;
 }
 
 /* As in the kernel: after a loss a record goes in only together with the LOST record that precedes
@@ -359,7 +364,8 @@ static void refuse(struct ring *ring, const struct csw_record *rec)
 static void put(struct csw_driver *drv, const struct csw_record *rec)
 {
 	struct ring *ring = &drv->rings[rec->cpu];
-	uint64_t room = drv->capacity - (ring->head - ring->tail);
+	uint64_t used = ring->head - ring->tail;
+	uint64_t room = used < drv->capacity ? drv->capacity - used : 0;
 
 	if (room < (ring->pending_lost ? 2 : 1)) {
 		refuse(ring, rec);
@@ -495,18 +501,24 @@ static void on_start(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 	put(drv, &rec);
 }
 
-/* The last read: always there, and no LOST before it. */
-static void on_stop(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
+/* A read from outside the rings: always there, and no LOST before it. */
+static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cpu *cpu,
+			uint64_t time_ns)
 {
-	struct csw_driver *drv = ctx;
 	struct ring *ring = &drv->rings[cpu->nr];
 	struct csw_record rec;
 
-	begin_record(&rec, CSW_RECORD_STOP, cpu, time_ns);
+	begin_record(&rec, type, cpu, time_ns);
 	set_subject(&rec, cpu->current);
 	set_reading(drv, &rec, cpu);
 	rec.lost = ring->samples_lost;
+	rec.lost_other = ring->others_lost;
 	store(drv, ring, &rec);
+}
+
+static void on_stop(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
+{
+	put_reading(ctx, CSW_RECORD_STOP, cpu, time_ns);
 }
 
 static void on_fork(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns,
@@ -768,11 +780,30 @@ static int sim_wait(struct csw_driver *drv, int timeout_ms, struct csw_error *er
 	return csw_sim_machine_now(drv->machine) < drv->end_ns;
 }
 
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static uint64_t sim_snapshot(struct csw_driver *drv)
 {
 	for (uint64_t i = 0; i < drv->o.cpus; i++)
 		drv->rings[i].snapshot = drv->rings[i].head;
-	return drv->stopped ? UINT64_MAX : csw_sim_machine_now(drv->machine);
+	return drv->stopped ? UINT64_MAX : max(csw_sim_machine_now(drv->machine), drv->read_ns);
+}
+
+static int sim_tick(struct csw_driver *drv, struct csw_error *err)
+{
+	(void)err;
+	for (uint32_t i = 0; i < drv->o.cpus; i++) {
+		struct csw_sim_cpu *cpu = csw_sim_machine_cpu(drv->machine, i);
+
+		uint64_t time_ns = csw_sim_machine_settle(drv->machine, cpu);
+
+		put_reading(drv, CSW_RECORD_READ, cpu, time_ns);
+		drv->read_ns = max(drv->read_ns, time_ns);
+	}
+	return 0;
 }
 
 static int sim_stop(struct csw_driver *drv, struct csw_error *err)
@@ -797,6 +828,7 @@ const struct csw_driver_ops csw_sim_driver = {
 	.wait = sim_wait,
 	.snapshot = sim_snapshot,
 	.next = sim_next,
+	.tick = sim_tick,
 	.stop = sim_stop,
 	.close = sim_close,
 };

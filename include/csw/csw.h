@@ -47,9 +47,7 @@ extern "C" {
 /* "0.1.0": the library's, which may be newer than the header's. Static storage. */
 const char *csw_version(void);
 
-/* ---- errors
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 #define CSW_ERROR_BYTES 1024
 
@@ -60,9 +58,7 @@ struct csw_error {
 	char text[CSW_ERROR_BYTES];
 };
 
-/* ---- a session
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- a session ---- */
 
 struct csw_session; /* opaque: counters, rings and the table that they feed */
 
@@ -72,20 +68,29 @@ struct csw_session; /* opaque: counters, rings and the table that they feed */
 struct csw_opts {
 	size_t size;          /* sizeof(struct csw_opts) */
 	const char *driver;   /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
-				 to the driver */
+				 to   the driver */
 	uint64_t sav;         /* sample-after value: trigger occurrences per sample; 0: 1 */
 	uint64_t ring_bytes;  /* wished size of one CPU's ring; 0: chosen within the memory that may
-				 be locked */
+				 be  locked */
 	uint64_t duration_ns; /* planned length of the run; 0: open. A simulated machine runs that
 				 long */
 
 	/* Scope: which threads get rows of their own; all others are the row `other`. Counting is
-	 * always per CPU. Several kinds combine by AND. */
-	const int32_t *pids; /* all threads of these processes, now and later, no children; borrowed
-				during csw_open */
+	 * always per CPU. Several kinds combine by AND. Arrays and strings are borrowed during
+	 * csw_open. */
+	const int32_t *pids; /* all threads of these processes, now and later, no children */
 	size_t nr_pids;
-	int32_t tree; /* this process and all its descendants, 0: none */
-	int32_t reserved_;
+	int32_t tree;        /* this process and all its descendants, 0: none */
+	uint32_t histogram;  /* 1: keep a log2 histogram of every counter per slice and row: 520
+				bytes  each */
+	const int32_t *tids; /* these threads, which must be alive at csw_start */
+	size_t nr_tids;
+	const char
+		*cgroup;  /* threads while they are in this cgroup (v2) or one below it: a path such
+			     as "/system.slice/ssh.service", from the cgroup mount or with it */
+	const char *cpus; /* count on these CPUs only, "0-3,8"; NULL: on all that are online */
+	uint32_t cgroups; /* 1: follow which cgroup each thread is in, for CSW_BY_CGROUP */
+	uint32_t reserved_;
 };
 
 /*
@@ -108,6 +113,14 @@ int csw_start(struct csw_session *s, struct csw_error *err);
  * lost, and accounted as lost. -EINTR never. */
 int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err);
 
+/* Reads every CPU's counters now, so that a table opened after it holds all up to this moment. Cuts
+ * every running slice in two, which counts as none for min, max and histogram. */
+int csw_tick(struct csw_session *s, struct csw_error *err);
+
+/* Forgets all sums: the next table holds what comes after. Call it after csw_tick and after opening
+ * the table of the interval that ends here. Rows of threads that are gone are given up. */
+int csw_reset(struct csw_session *s, struct csw_error *err);
+
 /* Ends counting and works off the rest. The session then only serves tables. Once per session;
  * visits every CPU. */
 int csw_stop(struct csw_session *s, struct csw_error *err);
@@ -116,9 +129,7 @@ int csw_stop(struct csw_session *s, struct csw_error *err);
  * before. */
 void csw_close(struct csw_session *s);
 
-/* ---- results
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
 /* The kinds of rows. All kinds together add up to the counters' totals. */
 enum csw_kind {
@@ -137,13 +148,16 @@ const char *csw_kind_name(uint32_t kind); /* "thread", ...; static storage */
 enum csw_by {
 	CSW_BY_THREAD,
 	CSW_BY_PROCESS,
+	CSW_BY_COMM,   /* threads of one name */
+	CSW_BY_CGROUP, /* needs csw_opts.cgroups or .cgroup */
+	CSW_BY_CPU,
 };
 
 /* One row. Times in ns of the session's clock. Struct grows at its end only; see csw_table_row. */
 struct csw_row {
 	uint32_t kind;       /* enum csw_kind */
 	int32_t pid, tid;    /* -1 where the kind has none; by process: tid = -1 */
-	uint32_t nr_threads; /* threads in this row, 1 by thread */
+	uint32_t nr_threads; /* threads in this row; 0 where the kind has none, and by CPU */
 	uint64_t birth_ns;   /* when the thread was first known; two rows of one TID differ in it */
 	uint64_t slices;     /* times it ran from one context switch to the next */
 	uint64_t oncpu_ns;   /* time on a CPU */
@@ -151,6 +165,12 @@ struct csw_row {
 	uint64_t preempted;  /* switches away against its will */
 	uint64_t exact_ns;   /* the part of oncpu_ns in slices with one proven owner and no gap */
 	char comm[64]; /* the last name; bytes as the kernel gave them, may hold anything but NUL */
+	uint64_t migrations; /* times it went on on another CPU than the one before */
+	const char *cgroup;  /* path below the cgroup mount, the last one of a thread; borrowed like
+				the row; NULL: not followed, not known, or not the same for all of a
+				group */
+	int32_t cpu;         /* by CPU: which; by thread: where it ran last; else -1 */
+	uint32_t reserved_;
 };
 
 /* csw_count.flags */
@@ -169,17 +189,32 @@ struct csw_count {
 	uint32_t reserved_;
 };
 
-struct csw_table; /* rows, sorted: first counter descending, then PID, TID */
+struct csw_table; /* rows, sorted */
 
-/* Aggregates what the session has counted so far. *out is a copy, the session may go on; it is NULL
- * on failure. Threads that never ran are left out. */
+struct csw_table_opts {
+	size_t size;      /* sizeof(struct csw_table_opts) */
+	const char *sort; /* a counter, or "oncpu", "slices", "voluntary", "preempted",
+			     "migrations": descending; "pid", "tid", "comm", "cgroup", "cpu":
+			     ascending. NULL: the first counter. Ties: by PID, TID */
+	uint64_t top;     /* show so many rows and fold the others into one row `rest`; 0: all */
+};
+
+/* Aggregates what the session has counted so far: up to csw_stop, or up to the last csw_tick. *out
+ * is a copy, the session may go on; it is NULL on failure. opts NULL: defaults. Threads that never
+ * ran are left out. -ENOENT: no such column to sort by, with the nearest; -EINVAL: cgroups were not
+ * followed. */
 int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t by,
-		   struct csw_error *err);
+		   const struct csw_table_opts *opts, struct csw_error *err);
 size_t csw_table_rows(const struct csw_table *t);
 /* Borrowed until csw_table_close. NULL when i is out of range. */
 const struct csw_row *csw_table_row(const struct csw_table *t, size_t i);
 /* Counter j of row i into *out; -ERANGE when there is no such row or counter. */
 int csw_table_count(const struct csw_table *t, size_t i, size_t j, struct csw_count *out);
+
+#define CSW_BUCKETS 65 /* [0]: slices with 0 events, [k]: with 2^(k-1) to 2^k - 1 */
+/* How many whole slices of row i had how many events of counter j. -ENODATA: not kept. */
+int csw_table_histogram(const struct csw_table *t, size_t i, size_t j,
+			uint64_t buckets[CSW_BUCKETS]);
 void csw_table_close(struct csw_table *t); /* NULL is fine */
 
 /* What is known of one counter. */
@@ -227,28 +262,79 @@ struct csw_summary {
 	uint64_t throttles;          /* times the trigger was stopped */
 	uint64_t oncpu_ns;           /* of all rows but idle */
 	uint64_t exact_ns;           /* the part of it in slices with one proven owner and no gap */
+	uint64_t cpu_ns;  /* after csw_stop: the CPUs' time from start to stop, which rows_ns must equal */
+	uint64_t rows_ns; /* time on a CPU of all rows, idle included */
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);
 
-/* ---- reports
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 enum csw_format {
 	CSW_FORMAT_TABLE,
-	CSW_FORMAT_JSON,
+	CSW_FORMAT_JSON, /* one object; compact, on one line, when .line is set */
+	CSW_FORMAT_CSV,  /* a header line, then a line per row: the fields of JSON as columns */
 };
 
 struct csw_report_opts {
 	size_t size;      /* sizeof(struct csw_report_opts) */
 	uint32_t format;  /* enum csw_format */
 	uint32_t verbose; /* 1: say more in the footer */
+	uint32_t rate; /* 1: beside each value, per second and as a share of the machine's total */
+	uint32_t raw;  /* 1: no thousands separators */
+	uint32_t colour; /* 1: with the terminal's colours */
+	uint32_t
+		width; /* columns of the terminal, to which names are cut; 0: as wide as it takes */
+	uint32_t histogram; /* 1: draw the histograms below the table, or put them into JSON */
+	uint32_t line;      /* 1: JSON on one line (an interval); CSV without its header line */
 };
 
 /* Writes the table to file; the caller flushes and closes it. -EIO and the like when a write fails.
  */
 int csw_report(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
+	       struct csw_error *err);
+
+/* ---- what this machine can do ---- */
+
+enum csw_list {
+	CSW_LIST_TRIGGERS,
+	CSW_LIST_EVENTS,
+	CSW_LIST_DRIVERS,
+};
+
+/* One name; all strings are borrowed during the callback. */
+struct csw_item {
+	const char *name;    /* as one writes it */
+	const char *group;   /* "software", "tracepoint", "sysfs", a libpfm4 PMU, "trigger", ... */
+	const char *summary; /* one line */
+	uint32_t usable;     /* 1: works here */
+	uint32_t reserved_;
+	const char *reason; /* not usable: why, and what helps; else NULL, or what it becomes */
+};
+
+/* Calls fn for every name that holds all nr words, in whatever case, in its name, group or summary.
+ * A return value other than 0 ends the list and is returned. */
+int csw_list(uint32_t what, const char *const *words, size_t nr,
+	     int (*fn)(void *ctx, const struct csw_item *item), void *ctx, struct csw_error *err);
+
+enum csw_state {
+	CSW_STATE_OK,
+	CSW_STATE_LIMITED, /* works, with the restriction named */
+	CSW_STATE_MISSING,
+};
+
+struct csw_check {
+	const char *name;    /* "perf_event_paranoid" */
+	const char *finding; /* "2: whole CPUs only with CAP_PERFMON, which is there" */
+	const char *remedy;  /* NULL where nothing is wrong */
+	uint32_t state;      /* enum csw_state */
+	uint32_t reserved_;
+};
+
+/* Looks at everything that counting depends on, by trying, and undoes what it tried. Returns like
+ * csw_list.
+ */
+int csw_doctor(int (*fn)(void *ctx, const struct csw_check *check), void *ctx,
 	       struct csw_error *err);
 
 #if defined(__GNUC__)

@@ -1,3 +1,3 @@
 # FILE: engine/table.c
 # RULE: a row adds up
-s/cell->sum += deltas\[i\];/cell->sum = deltas[i];/
+s/cell\[i\].sum += deltas\[i\];/cell[i].sum = deltas[i];/

@@ -1,3 +1,3 @@
 # FILE: engine/rules.h
 # RULE: a trigger count above what was seen proves an unseen switch
-s/d > seen \* rules->per_switch/d > ~0ULL - seen/
+s/d <= seen \* rules->per_switch)/1)/

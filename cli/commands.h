@@ -1,0 +1,20 @@
+/*
+ * The subcommands of csw-sample: those that measure nothing for the user.
+ *
+ * Invariant: each takes the arguments behind "csw-sample", argv[0] being its own name, prints what
+ * goes wrong itself, and returns the exit status (cli/options.h).
+ */
+#ifndef CSW_CLI_COMMANDS_H
+#define CSW_CLI_COMMANDS_H
+
+/* list triggers|events|drivers [WORDS...]: the names that hold all words, and why not for those
+ * that do not work here. */
+int csw_cmd_list(int argc, char **argv);
+
+/* doctor: what counting depends on here, each finding with its remedy. */
+int csw_cmd_doctor(int argc, char **argv);
+
+/* verify: known faults, system calls, time and exits, counted here and compared. */
+int csw_cmd_verify(int argc, char **argv);
+
+#endif

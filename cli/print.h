@@ -1,0 +1,19 @@
+/* Texts of others (names of events, findings) on a terminal and in JSON, whatever bytes they hold.
+ */
+#ifndef CSW_CLI_PRINT_H
+#define CSW_CLI_PRINT_H
+
+#include <stdio.h>
+
+/* Writes text without anything that could move the terminal's cursor: control characters become ?.
+ */
+void csw_print_text(FILE *file, const char *text);
+
+/* The same with spaces behind it up to so many bytes, at least one. */
+void csw_print_padded(FILE *file, const char *text, int width);
+
+/* A JSON string in its quotes, or null for NULL. Bytes that are no ASCII become ? unless they are
+ * part of UTF-8. */
+void csw_print_json(FILE *file, const char *text);
+
+#endif

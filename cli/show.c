@@ -1,0 +1,177 @@
+/* Tables to the output; see show.h. */
+#include "cli/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+
+#define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000ull
+
+static bool wants_colour(const struct csw_options *o)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	/* no-color.org: whatever its value, if there is one. */
+	return !o->no_colour && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+static void suit_terminal(struct csw_report_opts *opts, const struct csw_show *show)
+{
+	int fd = fileno(show->out->file);
+	struct winsize size;
+
+	if (show->out->file != stdout || !isatty(fd))
+		return;
+	opts->colour = wants_colour(show->o);
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0)
+		opts->width = size.ws_col;
+}
+
+/* When the table ends and how much time it holds, before a table that is not the only one. */
+static void print_time(const struct csw_show *show, uint64_t duration_ns)
+{
+	FILE *file = show->out->file;
+	char text[64] = "";
+	struct timespec now;
+	struct tm tm;
+
+	if (csw_options_simulated(show->o)) {
+		snprintf(text, sizeof(text), "simulated %.3f s",
+			 (double)show->duration_ns / (double)NS_PER_S);
+	} else {
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (localtime_r(&now.tv_sec, &tm))
+			strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ".%03llu",
+			 (unsigned long long)now.tv_nsec / NS_PER_MS);
+	}
+	fprintf(file, "%s---- %s, %.3f s ----\n", show->nr ? "\n" : "", text,
+		(double)duration_ns / (double)NS_PER_S);
+}
+
+/* Intervals in CSV: without the time in each line nobody could tell one from the next. A record is
+ * a line, as control characters in names are escaped. */
+static int print_csv_with_time(const struct csw_show *show, const struct csw_table *table,
+			       const struct csw_report_opts *opts, struct csw_error *err)
+{
+	bool header = !opts->line;
+	char *text = NULL, *rest, *line;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+	int ret;
+
+	if (!memory) {
+		csw_complain("not enough memory for the report");
+		return -ENOMEM;
+	}
+	ret = csw_report(table, memory, opts, err);
+	if (fclose(memory) && ret == 0) {
+		csw_complain("not enough memory for the report");
+		ret = -ENOMEM;
+	}
+	rest = ret == 0 ? text : NULL;
+	while (rest && (line = strsep(&rest, "\n")) && *line) {
+		if (header)
+			fputs("time,", show->out->file);
+		else
+			fprintf(show->out->file, "%llu.%09llu,",
+				(unsigned long long)(show->duration_ns / NS_PER_S),
+				(unsigned long long)(show->duration_ns % NS_PER_S));
+		fprintf(show->out->file, "%s\n", line);
+		header = false;
+	}
+	free(text);
+	return ret;
+}
+
+static int print(struct csw_show *show, const struct csw_table *table,
+		 const struct csw_summary *summary, bool alone, struct csw_error *err)
+{
+	const struct csw_options *o = show->o;
+	struct csw_report_opts opts = {
+		.size = sizeof(opts),
+		.format = o->format,
+		.verbose = o->verbose,
+		.rate = o->rate,
+		.raw = o->raw,
+		.histogram = o->histogram,
+	};
+
+	if (o->format == CSW_FORMAT_TABLE) {
+		suit_terminal(&opts, show);
+		if (!alone)
+			print_time(show, summary->duration_ns);
+	}
+	if (o->interval_ns && o->format == CSW_FORMAT_JSON)
+		opts.line = 1;
+	if (o->interval_ns && o->format == CSW_FORMAT_CSV) {
+		opts.line = show->nr || show->out->has_content;
+		return print_csv_with_time(show, table, &opts, err);
+	}
+	return csw_report(table, show->out->file, &opts, err);
+}
+
+static void note(struct csw_show *show, const struct csw_summary *summary)
+{
+	bool add = show->o->interval_ns != 0;
+
+	show->duration_ns = (add ? show->duration_ns : 0) + summary->duration_ns;
+	show->samples = (add ? show->samples : 0) + summary->samples;
+	show->nr_cpus = summary->nr_cpus;
+}
+
+static int show_table(struct csw_show *show, const struct csw_session *s, bool alone)
+{
+	struct csw_table_opts opts = csw_run_table_opts(show->o);
+	struct csw_summary summary = { .broken = 1 };
+	struct csw_table *table;
+	struct csw_error err = { .code = 0 };
+	int ret = csw_table_open(&table, s, show->o->by, &opts, &err);
+
+	if (ret == 0) {
+		csw_table_summary(table, &summary, sizeof(summary));
+		note(show, &summary);
+		ret = print(show, table, &summary, alone, &err);
+	}
+	csw_table_close(table);
+	if (ret < 0 && err.text[0])
+		csw_complain("%s", err.text);
+	if (ret < 0)
+		return ret;
+	show->nr++;
+	if (summary.broken && !show->broken)
+		csw_complain("the numbers do not add up, see the report's end; do not trust them");
+	show->broken |= summary.broken;
+	return 0;
+}
+
+int csw_show_now(struct csw_show *show, const struct csw_session *s)
+{
+	int ret = show_table(show, s, show->out->target != NULL);
+
+	return ret < 0 ? ret : csw_output_publish(show->out);
+}
+
+int csw_show_last(struct csw_show *show, const struct csw_session *s)
+{
+	return show_table(show, s, show->out->target || (!show->nr && !show->o->interval_ns));
+}
+
+void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns)
+{
+	double machine_ns = (double)show->duration_ns * show->nr_cpus;
+
+	csw_complain("overhead: %.3f ms of CPU time to read %" PRIu64
+		     " samples, %.0f ns each, %.3f %% of %" PRIu32
+		     " CPUs; what the kernel does at each switch is not in it",
+		     (double)own_cpu_ns / (double)NS_PER_MS, show->samples,
+		     show->samples ? (double)own_cpu_ns / (double)show->samples : 0.0,
+		     machine_ns > 0 ? 100.0 * (double)own_cpu_ns / machine_ns : 0.0, show->nr_cpus);
+}

@@ -1,0 +1,35 @@
+/*
+ * Tables to the output, one or many, in the format that was asked for.
+ *
+ * Invariant: what a program reads from it never depends on whether a terminal is there.
+ */
+#ifndef CSW_CLI_SHOW_H
+#define CSW_CLI_SHOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "csw/csw.h"
+
+struct csw_show {
+	const struct csw_options *o;
+	struct csw_output *out;
+	uint64_t nr;                   /* tables shown */
+	uint64_t duration_ns, samples; /* of all intervals */
+	uint32_t nr_cpus;
+	bool broken; /* a table's numbers did not add up; said once */
+};
+
+/* An interval, or what SIGUSR1 asked for; complete for whoever reads the output. 0 or -errno, the
+ * reason printed. */
+int csw_show_now(struct csw_show *show, const struct csw_session *s);
+
+/* The last one, not yet committed. */
+int csw_show_last(struct csw_show *show, const struct csw_session *s);
+
+/* One line on stderr about csw-sample's own CPU time. */
+void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns);
+
+#endif

@@ -1,0 +1,149 @@
+/* Looking after -p and -t; see watch.h. */
+#define _GNU_SOURCE
+#include "cli/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+/* The process that a thread belongs to, from /proc; 0: not known. */
+static int32_t process_of(int32_t tid)
+{
+	char path[64], line[128];
+	int32_t pid = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (!pid && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "Tgid:", 5) == 0)
+			pid = (int32_t)strtol(line + 5, NULL, 10);
+	}
+	fclose(file);
+	return pid;
+}
+
+/* kill() knows threads as well as processes. */
+static bool exists(int32_t id)
+{
+	return kill(id, 0) == 0 || errno != ESRCH;
+}
+
+static int check_process(int32_t id)
+{
+	int32_t pid = process_of(id);
+
+	if (!exists(id)) {
+		csw_complain("-p %d: there is no such process", id);
+		return -ESRCH;
+	}
+	/* A scope by process would never match a thread's id. */
+	if (pid && pid != id) {
+		csw_complain("-p %d: this is a thread of process %d; use -p %d or -t %d", id, pid,
+			     pid, id);
+		return -ESRCH;
+	}
+	return 0;
+}
+
+static int check_thread(int32_t id)
+{
+	if (exists(id))
+		return 0;
+	csw_complain("-t %d: there is no such thread", id);
+	return -ESRCH;
+}
+
+static int open_pidfd(int32_t id, unsigned flags)
+{
+	return (int)syscall(SYS_pidfd_open, id, flags);
+}
+
+int csw_watch_open(struct csw_watch *w, const struct csw_options *o)
+{
+	size_t nr = o->pids.nr + o->tids.nr;
+	int ret = 0;
+
+	*w = (struct csw_watch){ .fds = NULL };
+	if (!nr)
+		return 0;
+	w->fds = calloc(nr, sizeof(*w->fds));
+	w->ids = calloc(nr, sizeof(*w->ids));
+	if (!w->fds || !w->ids) {
+		csw_complain("not enough memory for the list of processes");
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr && ret == 0; i++) {
+		bool process = i < o->pids.nr;
+		int32_t id = process ? o->pids.ids[i] : o->tids.ids[i - o->pids.nr];
+
+		/* First the fd, then the check: what was there at the check is what is watched. */
+		w->fds[i] =
+			(struct pollfd){ open_pidfd(id, process ? 0 : PIDFD_THREAD), POLLIN, 0 };
+		w->ids[i] = id;
+		*(process ? &w->nr_pids : &w->nr_tids) += 1;
+		ret = process ? check_process(id) : check_thread(id);
+	}
+	return ret;
+}
+
+void csw_watch_close(struct csw_watch *w)
+{
+	for (size_t i = 0; i < w->nr_pids + w->nr_tids; i++) {
+		if (w->fds[i].fd >= 0)
+			close(w->fds[i].fd);
+	}
+	free(w->fds);
+	free(w->ids);
+	*w = (struct csw_watch){ .fds = NULL };
+}
+
+static bool has_gone(struct csw_watch *w, size_t i)
+{
+	struct pollfd *p = &w->fds[i];
+
+	if (w->ids[i] && (p->fd >= 0 ? p->revents != 0 : !exists(w->ids[i]))) {
+		if (p->fd >= 0)
+			close(p->fd);
+		p->fd = -1;
+		w->ids[i] = 0;
+	}
+	return w->ids[i] == 0;
+}
+
+/* All are asked, so that each is noticed before its id is used again. */
+static bool all_gone(struct csw_watch *w, size_t first, size_t nr)
+{
+	size_t gone = 0;
+
+	for (size_t i = first; i < first + nr; i++)
+		gone += has_gone(w, i);
+	return nr && gone == nr;
+}
+
+bool csw_watch_is_over(struct csw_watch *w)
+{
+	size_t nr = w->nr_pids + w->nr_tids;
+	bool pids, tids;
+
+	if (!nr)
+		return false;
+	if (poll(w->fds, nr, 0) < 0) {
+		for (size_t i = 0; i < nr; i++)
+			w->fds[i].revents = 0;
+	}
+	pids = all_gone(w, 0, w->nr_pids);
+	tids = all_gone(w, w->nr_pids, w->nr_tids);
+	return pids || tids;
+}

@@ -1,0 +1,156 @@
+/*
+ * The report for spreadsheets and data frames: a header line, then a line per row, quoted as RFC
+ * 4180 has it (but for the line ends, which are \n).
+ *
+ * Columns: kind, pid, tid, comm, cgroup, cpu, nr_threads, slices, oncpu_ns, voluntary, preempted,
+ * migrations, exact_ns, then of every counter NAME, NAME:enabled_ns, NAME:running_ns, NAME:min,
+ * NAME:max and, with rates, NAME:per_second, NAME:share. They mean what docs/report.schema.json
+ * says of the fields of these names. A cell is empty where the row has no such thing: no PID, never
+ * counted. Totals, completeness and histograms have no place in it; JSON has them.
+ *
+ * Invariant: a text cell holds neither control bytes (they become \xNN, other bytes that are no
+ * UTF-8 too) nor the beginning of a formula: where it would begin with = + - or @, a ' comes first.
+ */
+#include "engine/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/error.h"
+#include "engine/report_common.h"
+#include "engine/text.h"
+#include "engine/view.h"
+
+/* A cgroup's path may have 4095 bytes, and each may take 4. */
+#define TEXT_BYTES (4 * 4096)
+
+static void put_text(FILE *file, const char *text)
+{
+	char escaped[TEXT_BYTES];
+	const char *formula;
+
+	csw_escape(escaped, sizeof(escaped), text);
+	formula = strchr("=+-@", *escaped) && *escaped ? "'" : "";
+	if (!strpbrk(escaped, ",\"")) {
+		fprintf(file, "%s%s", formula, escaped);
+		return;
+	}
+	fprintf(file, "\"%s", formula);
+	for (const char *c = escaped; *c; c++)
+		fprintf(file, *c == '"' ? "\"\"" : "%c", *c);
+	fputc('"', file);
+}
+
+static void put_header(FILE *file, const struct csw_keys *keys, bool rate)
+{
+	static const char *const parts[] = { "",     ":enabled_ns", ":running_ns", ":min",
+					     ":max", ":per_second", ":share" };
+	size_t nr = sizeof(parts) / sizeof(*parts) - (rate ? 0 : 2);
+
+	fputs("kind,pid,tid,comm,cgroup,cpu,nr_threads,slices,oncpu_ns,voluntary,preempted,"
+	      "migrations,exact_ns",
+	      file);
+	for (size_t j = 0; j < keys->nr; j++) {
+		for (size_t k = 0; k < nr; k++) {
+			char title[CSW_KEY_BYTES + 16];
+
+			snprintf(title, sizeof(title), "%s%s", keys->text[j], parts[k]);
+			fputc(',', file);
+			put_text(file, title);
+		}
+	}
+	fputc('\n', file);
+}
+
+static void put_number(FILE *file, uint64_t value)
+{
+	fprintf(file, ",%" PRIu64, value);
+}
+
+static void put_id(FILE *file, int32_t id)
+{
+	if (id < 0)
+		fputc(',', file);
+	else
+		fprintf(file, ",%" PRId32, id);
+}
+
+static void put_rate(FILE *file, bool known, double value)
+{
+	if (known)
+		fprintf(file, ",%.17g", value);
+	else
+		fputc(',', file);
+}
+
+static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
+		      uint64_t duration_ns, bool rate)
+{
+	struct csw_count count = { .flags = CSW_COUNT_NOT_COUNTED };
+	struct csw_counter counter;
+	double per_second = 0, share = 0;
+	bool counted, has_rate, has_share;
+
+	csw_table_count(t, i, j, &count);
+	csw_table_counter(t, j, &counter);
+	counted = !(count.flags & CSW_COUNT_NOT_COUNTED);
+	if (counted)
+		put_number(file, count.value);
+	else
+		fputc(',', file);
+	put_number(file, count.enabled_ns);
+	put_number(file, count.running_ns);
+	if (counted)
+		fprintf(file, ",%" PRIu64 ",%" PRIu64, count.min, count.max);
+	else
+		fputs(",,", file);
+	if (!rate)
+		return;
+	has_rate = csw_report_per_second(duration_ns, count.value, &per_second);
+	has_share = csw_report_share(&counter, count.value, &share);
+	put_rate(file, counted && has_rate, per_second);
+	put_rate(file, counted && has_share, share);
+}
+
+static void put_row(FILE *file, const struct csw_table *t, const struct csw_row *row)
+{
+	fputs(csw_report_kind(t, row), file);
+	put_id(file, row->pid);
+	put_id(file, row->tid);
+	fputc(',', file);
+	put_text(file, row->comm);
+	fputc(',', file);
+	put_text(file, row->cgroup ? row->cgroup : "");
+	put_id(file, row->cpu);
+	if (csw_view_by(t) == CSW_BY_CPU)
+		fputc(',', file);
+	else
+		put_number(file, row->nr_threads);
+	put_number(file, row->slices);
+	put_number(file, row->oncpu_ns);
+	put_number(file, row->voluntary);
+	put_number(file, row->preempted);
+	put_number(file, row->migrations);
+	put_number(file, row->exact_ns);
+}
+
+int csw_report_csv(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
+		   struct csw_error *err)
+{
+	struct csw_summary s;
+	struct csw_keys keys;
+	int ret = csw_table_summary(t, &s, sizeof(s));
+
+	if (ret < 0)
+		return csw_error_set(err, ret, "the table has no summary");
+	csw_report_keys(&keys, t);
+	if (!opts->line)
+		put_header(file, &keys, opts->rate);
+	for (size_t i = 0; i < csw_table_rows(t) && !ferror(file); i++) {
+		put_row(file, t, csw_table_row(t, i));
+		for (size_t j = 0; j < keys.nr; j++)
+			put_count(file, t, i, j, s.duration_ns, opts->rate);
+		fputc('\n', file);
+	}
+	return 0;
+}

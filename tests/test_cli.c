@@ -1,0 +1,1389 @@
+/*
+ * The command line, through the real binary: exit status, standard output and standard error of
+ * each case. Without arguments on the simulated machine, which needs no permission; with the
+ * argument "kernel" on the real one.
+ *
+ * Invariant: a failure is one line on standard error that begins with the command's name, and
+ * nothing on standard output; a success says nothing on standard error unless it was asked to.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "truth.h"
+
+#define SIM "--driver=sim:cpus=2,threads=12,processes=3 "
+#define NS_PER_MS 1000000
+#define TEXT_MAX (4u << 20)
+#define PATIENCE_MS 20000
+
+static char dir[64]; /* everything that a test writes */
+
+/* One run of csw-sample. */
+struct run {
+	pid_t pid;
+	int status; /* exit status; 1000 + signal if one killed it */
+	int out, err;
+	char *stdout_text, *stderr_text;
+};
+
+/* ---- running ---- */
+
+static int temp_file(void)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/fd-XXXXXX", dir);
+	fd = mkostemp(path, O_CLOEXEC);
+	assert_true(fd >= 0);
+	unlink(path);
+	return fd;
+}
+
+/* args as a shell reads them, redirections included; $DIR is the test's folder. out and err -1:
+ * into files that finish() reads. */
+static void start_on(struct run *run, const char *args, int out, int err)
+{
+	char script[4096];
+
+	assert_true(snprintf(script, sizeof(script), "exec \"$CSW\" %s", args) <
+		    (int)sizeof(script));
+	*run = (struct run){ .out = out < 0 ? temp_file() : out,
+			     .err = err < 0 ? temp_file() : err };
+	run->pid = fork();
+	assert_true(run->pid >= 0);
+	if (!run->pid) {
+		/* A test that CTest kills for its time must not leave a measurement behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(run->out, STDOUT_FILENO);
+		dup2(run->err, STDERR_FILENO);
+		execl("/bin/sh", "sh", "-c", script, NULL);
+		_exit(99);
+	}
+}
+
+static void start(struct run *run, const char *args)
+{
+	start_on(run, args, -1, -1);
+}
+
+static char *read_all(int fd)
+{
+	char *text = malloc(TEXT_MAX);
+	ssize_t bytes;
+	size_t at = 0;
+
+	assert_non_null(text);
+	while ((bytes = pread(fd, text + at, TEXT_MAX - 1 - at, (off_t)at)) > 0)
+		at += (size_t)bytes;
+	text[at] = '\0';
+	return text;
+}
+
+static void finish(struct run *run)
+{
+	int status;
+
+	while (waitpid(run->pid, &status, 0) != run->pid)
+		assert_int_equal(errno, EINTR);
+	run->status = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+	run->stdout_text = read_all(run->out);
+	run->stderr_text = read_all(run->err);
+	close(run->out);
+	close(run->err);
+}
+
+static void release(struct run *run)
+{
+	free(run->stdout_text);
+	free(run->stderr_text);
+}
+
+/* ---- judging ---- */
+
+static bool is_one_complaint(const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	return strncmp(text, "csw-sample: ", 12) == 0 && end && !end[1];
+}
+
+static void judge(const struct run *run, const char *args, int status, const char *out,
+		  const char *err)
+{
+	if (run->status != status)
+		fail_msg("%s: status %d instead of %d; stderr: %s", args, run->status, status,
+			 run->stderr_text);
+	if (out ? !strstr(run->stdout_text, out) : *run->stdout_text != '\0')
+		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "",
+			 run->stdout_text);
+	if (err ? !is_one_complaint(run->stderr_text) || !strstr(run->stderr_text, err)
+		: *run->stderr_text != '\0')
+		fail_msg("%s: stderr is not \"%s\": %s", args, err ? err : "", run->stderr_text);
+}
+
+/* Runs it to its end. out and err: what they must hold, NULL: nothing at all; err is one line. */
+static void expect(const char *args, int status, const char *out, const char *err)
+{
+	struct run run;
+
+	start(&run, args);
+	finish(&run);
+	judge(&run, args, status, out, err);
+	release(&run);
+}
+
+static char *output_of(const char *args)
+{
+	struct run run;
+
+	start(&run, args);
+	finish(&run);
+	judge(&run, args, 0, "", NULL);
+	free(run.stderr_text);
+	return run.stdout_text;
+}
+
+static json_t *report_of(const char *args)
+{
+	char *text = output_of(args);
+	json_error_t error;
+	json_t *report = json_loads(text, 0, &error);
+
+	if (!report)
+		fail_msg("%s: no JSON: %s: %.500s", args, error.text, text);
+	free(text);
+	return report;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t nr = 0;
+
+	for (; (text = strchr(text, '\n')); text++)
+		nr++;
+	return nr;
+}
+
+static int64_t integer(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		fail_msg("\"%s\" is no integer", key);
+	return json_integer_value(value);
+}
+
+static int64_t total_of(const json_t *report, const char *event, const char *key)
+{
+	return integer(json_object_get(json_object_get(report, "totals"), event), key);
+}
+
+static int64_t value_of(const json_t *row, const char *event)
+{
+	return integer(json_object_get(json_object_get(row, "counts"), event), "value");
+}
+
+/* The simulated machine begins and ends within some microseconds. */
+static void assert_about_ms(int64_t ns, int64_t ms)
+{
+	assert_in_range(ns, (ms - 1) * NS_PER_MS, (ms + 1) * NS_PER_MS);
+}
+
+static bool is_kind(const json_t *row, const char *kind)
+{
+	return strcmp(json_string_value(json_object_get(row, "kind")), kind) == 0;
+}
+
+/* Objects, one a line, into an array. */
+static json_t *parse_lines(const char *text)
+{
+	json_t *all = json_array();
+	const char *end;
+
+	for (; (end = strchr(text, '\n')); text = end + 1) {
+		json_t *one = json_loadb(text, (size_t)(end - text), 0, NULL);
+
+		if (!one)
+			fail_msg("a line is no JSON object: %.*s", (int)(end - text), text);
+		json_array_append_new(all, one);
+	}
+	assert_string_equal(text, "");
+	return all;
+}
+
+/* Objects one after the other, however many lines each has. */
+static json_t *parse_sequence(const char *text)
+{
+	json_t *all = json_array(), *one;
+	json_error_t error;
+
+	while ((one = json_loads(text, JSON_DISABLE_EOF_CHECK, &error))) {
+		json_array_append_new(all, one);
+		text += error.position;
+		text += strspn(text, "\n");
+	}
+	assert_string_equal(text, "");
+	return all;
+}
+
+static char *file_text(const char *name)
+{
+	char path[128];
+	int fd;
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	text = read_all(fd);
+	close(fd);
+	return text;
+}
+
+static void put_file(const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *name, const char *text)
+{
+	char *found = file_text(name);
+
+	assert_non_null(found);
+	assert_string_equal(found, text);
+	free(found);
+}
+
+/* How many files of the test's folder have a name that begins so. */
+static size_t count_files(const char *beginning)
+{
+	char pattern[128];
+	glob_t found;
+	size_t nr;
+
+	snprintf(pattern, sizeof(pattern), "%s/%s*", dir, beginning);
+	nr = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+	if (nr)
+		globfree(&found);
+	return nr;
+}
+
+static void remove_file(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	unlink(path);
+}
+
+static void sleep_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * NS_PER_MS };
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- help and the commands ---- */
+
+static void test_help_teaches(void **state)
+{
+	static const char *const must[] = {
+		"Examples:", "--event",  "--trigger",  "--sav",    "--driver",    "--pid",
+		"--tid",     "--cgroup", "--cpus",     "--delay",  "--duration",  "--interval",
+		"--by",      "--sort",   "--top",      "--format", "--output",    "--histogram",
+		"--rate",    "--raw",    "--no-color", "--quiet",  "--verbose",   "--overhead",
+		"list",      "doctor",   "verify",     "SIGUSR1",  "Exit status", "-- PROGRAM",
+	};
+	char *help = output_of("--help"), *same = output_of("help"), *brief = output_of("-h");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(must) / sizeof(*must); i++) {
+		if (!strstr(help, must[i]))
+			fail_msg("--help does not name %s", must[i]);
+	}
+	assert_string_equal(help, same);
+	assert_string_equal(help, brief);
+	free(help);
+	free(same);
+	free(brief);
+	expect("--version", 0, "csw-sample ", NULL);
+	expect("help me", 2, NULL, "unexpected");
+}
+
+static void test_commands(void **state)
+{
+	(void)state;
+	expect("list drivers", 0, "sim", NULL);
+	expect("list events page-faults", 0, "page-faults", NULL);
+	expect("list nonsense", 2, NULL, "nonsense");
+	expect("lsit", 2, NULL, "list, doctor, verify, help");
+	expect("list drivers >/dev/full", 1, NULL, "cannot write to the standard output");
+	expect("doctor >/dev/full", 1, NULL, "cannot write to the standard output");
+}
+
+/* ---- usage ---- */
+
+static void test_bad_usage(void **state)
+{
+	static const struct {
+		const char *args, *err;
+	} cases[] = {
+		{ "--nonsense", "--nonsense" },
+		{ "-d", "-d" },
+		{ "-d 1e3", "from 0 to 1000000000" },
+		{ "-d -1", "from 0 to 1000000000" },
+		{ "-d 99999999999999999999999", "from 0 to 1000000000" },
+		{ "-I 0", "from 10 to 86400000" },
+		{ "--interval=86400001", "from 10 to 86400000" },
+		{ "--delay=-5", "from 0 to 86400000" },
+		{ "--sav=0", "from 1 to 1000000000000" },
+		{ "--sav=18446744073709551617", "from 1 to 1000000000000" },
+		{ "--ring-kib=1", "from 4 to 1048576" },
+		{ "--top=0", "from 1 to 1000000000" },
+		{ "-p 0", "from 1 to 2147483647" },
+		{ "-p 2147483648", "from 1 to 2147483647" },
+		{ "-t abc", "from 1 to 2147483647" },
+		{ "-C 3-1", "from 0 to 65535" },
+		{ "-C 0-", "from 0 to 65535" },
+		{ "--by=core", "thread, process, comm, cgroup or cpu" },
+		{ "--format=xml", "table, json or csv" },
+		{ "--", "no program" },
+		{ "ls", "stands after --" },
+		{ "--driver=nonsense", "nonsense" },
+		{ SIM "--event=nonsense", "nonsense" },
+		{ SIM "--trigger=nonsense", "nonsense" },
+		{ SIM "--sort=nonsense", "nonsense" },
+		{ SIM "--by=cgroup", "cgroup" },
+		{ "--driver=sim:cpus=99999999999", "cpus" },
+		{ "--driver=sim -p 1", "leave out -p" },
+		{ "--driver=sim -- true", "leave out the program" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		expect(cases[i].args, 2, NULL, cases[i].err);
+}
+
+/* ---- where it goes ---- */
+
+static void test_output_file(void **state)
+{
+	struct stat st;
+	char path[128];
+	char *text;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/report", dir);
+	expect("-o \"$DIR/report\" --format=json -d 0.1 " SIM, 0, NULL, NULL);
+	text = file_text("report");
+	assert_non_null(strstr(text, "\"rows\""));
+	free(text);
+	/* Replaced only by a complete report, and with the mode that it had. */
+	put_file("report", "old\n");
+	chmod(path, 0640);
+	expect("-o \"$DIR/report\" -d 0.1 --sort=nonsense " SIM, 2, NULL, "nonsense");
+	assert_file("report", "old\n");
+	expect("-o \"$DIR/report\" -d 0.1 " SIM, 0, NULL, NULL);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_true(st.st_size > 4);
+	assert_int_equal(count_files("report"), 1);
+	expect("-o - --format=json -d 0.1 " SIM, 0, "\"rows\"", NULL);
+	expect("-o \"$DIR/no/such/folder\" -d 1000000 " SIM, 1, NULL, "No such file");
+	expect("-o \"$DIR\" -d 1000000 " SIM, 1, NULL, "Is a directory");
+	expect("-I 100 -o \"$DIR\" -d 1000000 " SIM, 1, NULL, "Is a directory");
+	expect("-o /dev/full -d 0.1 " SIM, 1, NULL, "No space left");
+	expect("-o /dev/null -d 0.1 " SIM, 0, NULL, NULL);
+}
+
+static void test_stdout_that_fails(void **state)
+{
+	(void)state;
+	expect("-d 0.1 " SIM " >/dev/full", 1, NULL, "No space left");
+	expect("-d 1 -I 100 " SIM " >/dev/full", 1, NULL, "No space left");
+	expect("--help >/dev/full", 1, NULL, "No space left");
+	expect("-d 1000000 " SIM " >&-", 1, NULL, "it is closed");
+	expect("--help >&-", 1, NULL, "cannot write to the standard output");
+	/* Another open file must not get the report instead. */
+	expect("-d 0.1 -o \"$DIR/report\" " SIM " >&- 2>&- <&-", 0, NULL, NULL);
+}
+
+/* Nobody reads the pipe any more. */
+static void expect_epipe(const char *args)
+{
+	struct run run;
+	int pipes[2];
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	close(pipes[0]);
+	start_on(&run, args, pipes[1], -1);
+	finish(&run);
+	judge(&run, args, 1, NULL, "Broken pipe");
+	release(&run);
+}
+
+static void test_closed_pipe(void **state)
+{
+	(void)state;
+	expect_epipe("-d 0.1 " SIM);
+	expect_epipe("-d 1000 -I 100 --format=json " SIM);
+	expect_epipe("--help");
+	expect_epipe("list events");
+}
+
+/* ---- formats and columns ---- */
+
+static void test_formats(void **state)
+{
+	json_t *report = report_of(SIM "-d 0.2 -e page-faults,task-clock --format=json");
+	char *csv;
+
+	(void)state;
+	assert_about_ms(integer(report, "duration_ns"), 200);
+	assert_string_equal(json_string_value(json_object_get(report, "driver")), "sim");
+	assert_int_equal(json_array_size(json_object_get(report, "counters")), 2);
+	assert_int_equal(total_of(report, "page-faults", "difference"), 0);
+	csv = output_of(SIM "-d 0.2 -e page-faults,task-clock --format=csv");
+	assert_int_equal(strncmp(csv, "kind,pid,tid,", 13), 0);
+	assert_int_equal(count_lines(csv), 1 + json_array_size(json_object_get(report, "rows")));
+	free(csv);
+	json_decref(report);
+	expect(SIM "-d 0.2 --format=table", 0, "[idle]", NULL);
+	expect(SIM "-d 0", 0, "", NULL);
+	expect(SIM "-d 0 --format=json", 0, "\"rows\"", NULL);
+}
+
+static void test_trigger_and_events(void **state)
+{
+	json_t *report = report_of(SIM "--trigger=seg_load --sav=2 --event=cycles -e instructions "
+				       "--ring-kib=64 --duration=0.2 --format=json");
+	json_t *trigger = json_object_get(report, "trigger");
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(trigger, "name")), "seg_load");
+	assert_int_equal(integer(trigger, "sav"), 2);
+	assert_int_equal(total_of(report, "cycles", "difference"), 0);
+	assert_int_equal(total_of(report, "instructions", "difference"), 0);
+	json_decref(report);
+}
+
+/* Every view has the same sum, and only rows of its own. */
+static void test_views(void **state)
+{
+	static const char *const views[] = { "thread", "process", "comm", "cpu" };
+	int64_t total = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
+		char args[256];
+		json_t *report, *row;
+		int64_t sum = 0, own = 0;
+		size_t j;
+
+		snprintf(args, sizeof(args), SIM "-d 0.2 -e page-faults --format=json --by=%s",
+			 views[i]);
+		report = report_of(args);
+		json_array_foreach(json_object_get(report, "rows"), j, row)
+		{
+			sum += value_of(row, "page-faults");
+			own += is_kind(row, views[i]);
+		}
+		assert_true(own > 0);
+		total = i ? total : sum;
+		assert_true(sum > 0 && sum == total);
+		assert_int_equal(total_of(report, "page-faults", "counter"), sum);
+		json_decref(report);
+	}
+}
+
+static void test_order_and_top(void **state)
+{
+	json_t *report = report_of(SIM "-d 0.2 -e page-faults --format=json --sort=slices --top=3");
+	json_t *rows = json_object_get(report, "rows"), *row;
+	int64_t last = INT64_MAX, sum = 0;
+	size_t i, rest = 0;
+
+	(void)state;
+	assert_int_equal(json_array_size(rows), 4);
+	json_array_foreach(rows, i, row)
+	{
+		sum += value_of(row, "page-faults");
+		if (is_kind(row, "rest")) {
+			rest++;
+			continue;
+		}
+		assert_true(integer(row, "slices") <= last);
+		last = integer(row, "slices");
+	}
+	assert_int_equal(rest, 1);
+	assert_int_equal(sum, total_of(report, "page-faults", "counter"));
+	json_decref(report);
+	report = report_of(SIM "-d 0.2 -e page-faults --format=json --sort=tid");
+	last = -2;
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		if (!is_kind(row, "thread"))
+			continue;
+		assert_true(integer(row, "tid") >= last);
+		last = integer(row, "tid");
+	}
+	assert_true(last > 0);
+	json_decref(report);
+}
+
+/* Is there a digit, a comma and a digit? */
+static bool has_separators(const char *text)
+{
+	for (; (text = strchr(text + 1, ','));)
+		if (text[-1] >= '0' && text[-1] <= '9' && text[1] >= '0' && text[1] <= '9')
+			return true;
+	return false;
+}
+
+static void test_rate_raw_histogram(void **state)
+{
+	char *plain = output_of(SIM "-d 0.3 -e cycles"),
+	     *raw = output_of(SIM "-d 0.3 -e cycles --raw");
+	char *rate = output_of(SIM "-d 0.3 -e cycles --rate");
+	char *verbose = output_of(SIM "-d 0.3 -e cycles --verbose");
+	char *drawn = output_of(SIM "-d 0.3 -e cycles --histogram");
+	json_t *report = report_of(SIM "-d 0.3 -e cycles --histogram --rate --format=json");
+	json_t *count = json_object_get(
+		json_object_get(json_array_get(json_object_get(report, "rows"), 0), "counts"),
+		"cycles");
+
+	(void)state;
+	assert_true(has_separators(plain));
+	assert_false(has_separators(raw));
+	assert_true(strlen(rate) > strlen(plain));
+	assert_non_null(strchr(rate, '%'));
+	assert_true(strlen(verbose) > strlen(plain));
+	assert_true(count_lines(drawn) > count_lines(plain) + 3);
+	assert_true(json_is_array(json_object_get(count, "histogram")));
+	assert_non_null(json_object_get(count, "per_second"));
+	assert_non_null(json_object_get(count, "share"));
+	json_decref(report);
+	free(plain);
+	free(raw);
+	free(rate);
+	free(verbose);
+	free(drawn);
+}
+
+static void test_overhead(void **state)
+{
+	(void)state;
+	expect(SIM "-d 0.2 --overhead", 0, "[idle]", "overhead: ");
+}
+
+/* ---- intervals ---- */
+
+/* Each holds its own events only. Reading costs csw-sample time, on the simulated machine too, so
+ * the sum is that of a run without intervals only nearly. */
+static void test_intervals(void **state)
+{
+	static const int64_t ms[] = { 250, 250, 250, 50 };
+	json_t *whole = report_of(SIM "-d 0.8 -e page-faults --format=json"), *interval;
+	char *text = output_of(SIM "-d 0.8 -I 250 -e page-faults --format=json");
+	json_t *intervals = parse_lines(text);
+	int64_t sum = 0, total = total_of(whole, "page-faults", "counter");
+	size_t i;
+
+	(void)state;
+	assert_int_equal(json_array_size(intervals), 4);
+	json_array_foreach(intervals, i, interval)
+	{
+		assert_about_ms(integer(interval, "duration_ns"), ms[i]);
+		assert_int_equal(total_of(interval, "page-faults", "difference"), 0);
+		sum += total_of(interval, "page-faults", "counter");
+	}
+	assert_in_range(sum, total * 3 / 4, total * 5 / 4);
+	json_decref(intervals);
+	json_decref(whole);
+	free(text);
+}
+
+/* A report ends with the run, not with an interval of no length behind it. */
+static void test_intervals_that_divide_the_run(void **state)
+{
+	char *text = output_of(SIM "-d 0.5 -I 250 --format=json");
+
+	(void)state;
+	assert_int_equal(count_lines(text), 2);
+	free(text);
+}
+
+static size_t count_parts(const char *text, const char *part)
+{
+	size_t nr = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		nr++;
+	return nr;
+}
+
+/* The lines of each interval bear its time, whole intervals one after the other. */
+static void check_csv_times(const char *text, const int64_t *ms, size_t nr)
+{
+	size_t lines[8] = { 0 }, interval = 0;
+
+	for (const char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+		int64_t ns = (int64_t)(strtod(line, NULL) * 1e9);
+
+		while (interval < nr && ns > (ms[interval] + 1) * NS_PER_MS)
+			interval++;
+		assert_true(interval < nr);
+		assert_about_ms(ns, ms[interval]);
+		lines[interval]++;
+	}
+	for (size_t i = 0; i < nr; i++)
+		assert_true(lines[i] > 1);
+}
+
+static void test_intervals_as_csv_and_text(void **state)
+{
+	static const int64_t ms[] = { 250, 500, 600 };
+	char *text = output_of(SIM "-d 0.6 -I 250 --format=csv");
+
+	(void)state;
+	assert_int_equal(strncmp(text, "time,kind,pid,", 14), 0);
+	assert_int_equal(count_parts(text, "kind,pid"), 1);
+	check_csv_times(text, ms, 3);
+	free(text);
+	text = output_of(SIM "-d 0.6 -I 250");
+	assert_int_equal(count_parts(text, "---- simulated "), 3);
+	assert_int_equal(strncmp(text, "---- simulated 0.250 s, 0.250 s ----\n", 37), 0);
+	assert_non_null(strstr(text, "\n---- simulated 0.600 s, 0.100 s ----\n"));
+	free(text);
+}
+
+static void test_intervals_append(void **state)
+{
+	char *text, *one;
+
+	(void)state;
+	remove_file("log");
+	for (int i = 0; i < 2; i++)
+		expect(SIM "-d 0.5 -I 250 --format=csv -o \"$DIR/log\"", 0, NULL, NULL);
+	text = file_text("log");
+	assert_int_equal(count_parts(text, "kind,pid"), 1);
+	one = output_of(SIM "-d 0.5 -I 250 --format=csv");
+	assert_int_equal(count_lines(text), 2 * count_lines(one) - 1);
+	free(one);
+	free(text);
+	remove_file("log");
+	for (int i = 0; i < 2; i++)
+		expect(SIM "-d 0.5 -I 250 --format=json -o \"$DIR/log\"", 0, NULL, NULL);
+	text = file_text("log");
+	assert_int_equal(count_lines(text), 4);
+	json_decref(parse_lines(text));
+	free(text);
+	assert_int_equal(count_files("log"), 1);
+	remove_file("log");
+}
+
+/* What comes after the delay is what an interval that begins there holds. */
+static void test_delay(void **state)
+{
+	json_t *late = report_of(SIM "--delay=300 -d 0.3 -e page-faults --format=json");
+	char *text = output_of(SIM "-d 0.6 -I 300 -e page-faults --format=json");
+	json_t *both = parse_lines(text), *second = json_array_get(both, 1);
+
+	(void)state;
+	assert_about_ms(integer(late, "duration_ns"), 300);
+	assert_int_equal(total_of(late, "page-faults", "counter"),
+			 total_of(second, "page-faults", "counter"));
+	assert_int_equal(integer(late, "slices"), integer(second, "slices"));
+	json_decref(late);
+	json_decref(both);
+	free(text);
+	text = output_of(SIM "--delay=300 -I 100 -d 0.3 --format=json");
+	assert_int_equal(count_lines(text), 3);
+	free(text);
+}
+
+/* ---- terminals ---- */
+
+struct terminal {
+	int master, slave;
+};
+
+static void open_terminal(struct terminal *t)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = 100 };
+
+	t->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(t->master >= 0);
+	assert_int_equal(grantpt(t->master), 0);
+	assert_int_equal(unlockpt(t->master), 0);
+	t->slave = open(ptsname(t->master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(t->slave >= 0);
+	assert_int_equal(ioctl(t->master, TIOCSWINSZ, &size), 0);
+}
+
+/* Runs it with stdout (or stderr) on a terminal; what the terminal got. Status 0 is wanted. */
+static char *on_terminal(const char *args, bool is_stderr)
+{
+	char *text = malloc(TEXT_MAX);
+	struct terminal t;
+	struct run run;
+	size_t at = 0;
+	ssize_t bytes;
+	int status;
+
+	assert_non_null(text);
+	open_terminal(&t);
+	start_on(&run, args, is_stderr ? -1 : t.slave, is_stderr ? t.slave : -1);
+	close(t.slave);
+	/* EIO when the last one has closed it. */
+	while ((bytes = read(t.master, text + at, TEXT_MAX - 1 - at)) > 0)
+		at += (size_t)bytes;
+	text[at] = '\0';
+	close(t.master);
+	close(is_stderr ? run.out : run.err);
+	assert_int_equal(waitpid(run.pid, &status, 0), run.pid);
+	assert_int_equal(status, 0);
+	return text;
+}
+
+static void test_colour(void **state)
+{
+	static const struct {
+		const char *environment, *options;
+		bool colour;
+	} cases[] = {
+		{ "xterm", "", true },
+		{ "xterm", "--no-color", false },
+		{ "dumb", "", false },
+		{ "xterm", "--format=csv", false },
+		{ "xterm", "--format=json", false },
+	};
+
+	(void)state;
+	unsetenv("NO_COLOR");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char args[256], *text;
+
+		setenv("TERM", cases[i].environment, 1);
+		snprintf(args, sizeof(args), SIM "-d 0.1 %s", cases[i].options);
+		text = on_terminal(args, false);
+		assert_true(strlen(text) > 0);
+		if ((strchr(text, '\033') != NULL) != cases[i].colour)
+			fail_msg("TERM=%s %s: colour %s: %.300s", cases[i].environment, args,
+				 cases[i].colour ? "is missing" : "is there", text);
+		free(text);
+	}
+	setenv("TERM", "xterm", 1);
+	setenv("NO_COLOR", "1", 1);
+	{
+		char *text = on_terminal(SIM "-d 0.1", false);
+
+		assert_null(strchr(text, '\033'));
+		free(text);
+	}
+	unsetenv("NO_COLOR");
+	{
+		char *text = output_of(SIM "-d 0.1");
+
+		assert_null(strchr(text, '\033'));
+		free(text);
+	}
+}
+
+/* ---- completion ---- */
+
+static void expect_completion(const char *line, const char *words)
+{
+	char script[1024], *text;
+	FILE *pipe;
+	size_t bytes;
+
+	snprintf(script, sizeof(script),
+		 "bash -c 'source \"$1\"; COMP_LINE=$2; COMP_POINT=${#2}; _csw_sample \"$CSW\"; "
+		 "echo "
+		 "\"${COMPREPLY[*]}\"' - '%s/tools/completion/csw-sample.bash' '%s' 2>&1",
+		 CSW_SOURCE_DIR, line);
+	text = calloc(1, TEXT_MAX);
+	pipe = popen(script, "re");
+	assert_non_null(text);
+	assert_non_null(pipe);
+	bytes = fread(text, 1, TEXT_MAX - 1, pipe);
+	assert_true(bytes > 0);
+	assert_int_equal(pclose(pipe), 0);
+	text[strcspn(text, "\n")] = '\0';
+	if (strcmp(text, words) != 0)
+		fail_msg("%s: completed to \"%s\", not \"%s\"", line, text, words);
+	free(text);
+}
+
+static void test_completion(void **state)
+{
+	(void)state;
+	if (system("command -v bash >/dev/null")) {
+		printf("skip: completion: bash is not installed\n");
+		skip();
+	}
+	expect_completion("csw-sample ", "list doctor verify help");
+	expect_completion("csw-sample --his", "--histogram");
+	expect_completion("csw-sample --fo", "--format=");
+	expect_completion("csw-sample --by=c", "comm cgroup cpu");
+	expect_completion("csw-sample --by pro", "process");
+	expect_completion("csw-sample --format=", "table json csv");
+	expect_completion("csw-sample --driver=si", "sim sim:");
+	expect_completion("csw-sample --trigger=mem_l", "mem_load:");
+	expect_completion("csw-sample --sort=mig", "migrations");
+	expect_completion("csw-sample list ev", "events");
+	expect_completion("csw-sample -d ", "");
+	expect_completion("csw-sample -e page-faul", "page-faults");
+	expect_completion("csw-sample -e cycles,task-c", "cycles,task-clock");
+	expect_completion("csw-sample --event=context-sw", "context-switches");
+	expect_completion("csw-sample -o /dev/nul", "/dev/null");
+	expect_completion("csw-sample -- cat /dev/nul", "/dev/null");
+	expect_completion("csw-sample -e m:", "");
+}
+
+/* Every option of --help is completed. */
+static void test_completion_knows_every_option(void **state)
+{
+	char *help = output_of("--help"), *script, path[512];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/tools/completion/csw-sample.bash", CSW_SOURCE_DIR);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	script = read_all(fd);
+	close(fd);
+	for (char *c = help; (c = strstr(c, " --")); c++) {
+		char option[64];
+		size_t length = strspn(c + 1, "-abcdefghijklmnopqrstuvwxyz");
+
+		if (length <= 2)
+			continue;
+		snprintf(option, sizeof(option), "%.*s", (int)length, c + 1);
+		if (!strstr(script, option))
+			fail_msg("%s is not completed", option);
+	}
+	free(help);
+	free(script);
+}
+
+/* ---- on the real kernel: programs ---- */
+
+#define PERF "--driver=perf -e page-faults "
+
+static void test_status_of_the_program(void **state)
+{
+	(void)state;
+	expect(PERF "-o /dev/null -- sh -c 'exit 7'", 7, NULL, NULL);
+	expect(PERF "-o /dev/null -- sh -c 'kill -TERM $$'", 143, NULL, NULL);
+	expect(PERF "-- /no/such/program", 127, NULL, "cannot run /no/such/program");
+	expect(PERF "-- /dev/null", 126, NULL, "cannot run /dev/null");
+	expect("-e nonsense -- touch \"$DIR/ran\"", 2, NULL, "nonsense");
+	expect(PERF "--sort=nonsense -- touch \"$DIR/ran\"", 2, NULL, "nonsense");
+	expect(PERF "-o /no/such/folder -- touch \"$DIR/ran\"", 125, NULL, "No such file");
+	expect(PERF "-- touch \"$DIR/ran\" >&-", 125, NULL, "it is closed");
+	assert_int_equal(count_files("ran"), 0);
+	expect(PERF "-- true >/dev/full", 125, NULL, "No space left");
+	expect(PERF "-d 0.2 -o /dev/null -- sleep 5", 143, NULL, "sent SIGTERM to it");
+	expect(PERF "-- sh -c 'echo hello'", 0, "hello\n", NULL);
+}
+
+static void test_default_run_of_a_program(void **state)
+{
+	json_t *report = report_of("--format=json --driver=auto -- true"), *counters;
+
+	(void)state;
+	counters = json_object_get(report, "counters");
+	assert_string_equal(json_string_value(json_array_get(counters, 0)), "page-faults");
+	assert_string_equal(json_string_value(json_array_get(counters, 1)), "task-clock");
+	json_decref(report);
+	expect(PERF "-d 0", 0, "page-faults", NULL);
+}
+
+/* ---- on the real kernel: scope ---- */
+
+static pid_t start_sleeper(int ms)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sleep_ms(ms);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void test_ids_that_have_gone(void **state)
+{
+	pid_t pid = start_sleeper(0);
+	char args[128];
+
+	(void)state;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	snprintf(args, sizeof(args), PERF "-p %d", (int)pid);
+	expect(args, 1, NULL, "there is no such process");
+	snprintf(args, sizeof(args), PERF "-t %d", (int)pid);
+	expect(args, 1, NULL, "there is no such thread");
+	snprintf(args, sizeof(args), PERF "-p %d,%d -- true", (int)getpid(), (int)pid);
+	expect(args, 125, NULL, "there is no such process");
+}
+
+static void *tell_tid(void *fds)
+{
+	pid_t tid = gettid();
+	char byte;
+
+	if (write(((int *)fds)[1], &tid, sizeof(tid)) == sizeof(tid) &&
+	    read(((int *)fds)[2], &byte, 1) < 0)
+		return fds;
+	return NULL;
+}
+
+static void test_a_thread_is_no_process(void **state)
+{
+	int there[2], back[2], fds[3];
+	pthread_t thread;
+	char args[128];
+	pid_t tid;
+
+	(void)state;
+	assert_int_equal(pipe2(there, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(back, O_CLOEXEC), 0);
+	fds[1] = there[1];
+	fds[2] = back[0];
+	assert_int_equal(pthread_create(&thread, NULL, tell_tid, fds), 0);
+	assert_int_equal(read(there[0], &tid, sizeof(tid)), sizeof(tid));
+	snprintf(args, sizeof(args), PERF "-d 0.1 -p %d", (int)tid);
+	expect(args, 1, NULL, "this is a thread of process");
+	snprintf(args, sizeof(args), PERF "-d 0.1 -t %d", (int)tid);
+	expect(args, 0, "[other]", NULL);
+	close(back[1]);
+	pthread_join(thread, NULL);
+	close(there[0]);
+	close(there[1]);
+	close(back[0]);
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
+/* Without -d it ends with what it watches, and not before; a zombie has ended. */
+static void test_ends_with_what_it_watches(void **state)
+{
+	static const char *const options[] = { "-p", "-t" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		pid_t soon = start_sleeper(100), later = start_sleeper(800);
+		int64_t begin = wall_ms();
+		char args[128];
+
+		snprintf(args, sizeof(args), PERF "--format=json %s %d,%d", options[i], (int)soon,
+			 (int)later);
+		expect(args, 0, "\"rows\"", NULL);
+		assert_true(wall_ms() - begin >= 600);
+		assert_true(wall_ms() - begin < PATIENCE_MS);
+		assert_int_equal(waitpid(soon, NULL, 0), soon);
+		assert_int_equal(waitpid(later, NULL, 0), later);
+	}
+}
+
+/* Runs on a CPU all the time, until it is killed. */
+static pid_t start_spinner(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	return pid;
+}
+
+static void test_scope_selects_rows(void **state)
+{
+	static const char *const options[] = { "--pid=", "--tid=", "-p1,", "-t1," };
+	pid_t pid = start_spinner();
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		size_t j, own = 0, others = 0;
+		json_t *report, *row;
+		char args[128];
+
+		snprintf(args, sizeof(args), "-e task-clock -d 0.3 --format=json %s%d", options[i],
+			 (int)pid);
+		report = report_of(args);
+		json_array_foreach(json_object_get(report, "rows"), j, row)
+		{
+			others += is_kind(row, "other");
+			if (!is_kind(row, "thread") || integer(row, "pid") == 1)
+				continue;
+			assert_int_equal(integer(row, "tid"), pid);
+			assert_true(value_of(row, "task-clock") > 0);
+			own++;
+		}
+		assert_int_equal(own, 1);
+		assert_int_equal(others, 1);
+		json_decref(report);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_cpus(void **state)
+{
+	json_t *report = report_of(PERF "-C 0 --by=cpu -d 0.2 --format=json"), *row;
+	size_t i;
+
+	(void)state;
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		if (is_kind(row, "cpu"))
+			assert_int_equal(integer(row, "cpu"), 0);
+	}
+	assert_int_equal(total_of(report, "page-faults", "difference"), 0);
+	json_decref(report);
+	expect(PERF "-C 65535 -d 1000", 1, NULL, "CPU 65535 does not exist");
+	expect(PERF "-C 65535 -- touch \"$DIR/ran\"", 125, NULL, "CPU 65535 does not exist");
+	assert_int_equal(count_files("ran"), 0);
+}
+
+static void test_cgroups(void **state)
+{
+	(void)state;
+	if (system("grep -q ' cgroup2 ' /proc/mounts")) {
+		printf("skip: cgroups: no cgroup v2 hierarchy is mounted\n");
+		skip();
+	}
+	expect(PERF "--cgroup=/no/such/group -d 1000", 2, NULL, "/no/such/group");
+	expect(PERF "--cgroup=/ -d 0.1", 0, "page-faults", NULL);
+	expect(PERF "--by=cgroup -d 0.1 --format=json", 0, "\"cgroup\"", NULL);
+}
+
+/* ---- on the real kernel: time and signals ---- */
+
+/* Its handlers are installed: from now on no signal is lost, nor kills it. */
+static void await_handlers(const struct run *run)
+{
+	char path[64], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)run->pid);
+	for (int i = 0; i < PATIENCE_MS / 10; i++, sleep_ms(10)) {
+		FILE *file = fopen(path, "re");
+		unsigned long long caught = 0;
+
+		assert_non_null(file);
+		while (fgets(line, sizeof(line), file))
+			sscanf(line, "SigCgt: %llx", &caught);
+		fclose(file);
+		if (caught >> (SIGUSR1 - 1) & 1)
+			return;
+	}
+	fail_msg("csw-sample never caught SIGUSR1");
+}
+
+static void test_signals_end_the_run(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct run run;
+
+		start(&run, "--driver=perf --format=json"); /* nothing else says when to end */
+		await_handlers(&run);
+		sleep_ms(300);
+		kill(run.pid, signals[i]);
+		finish(&run);
+		judge(&run, "a run until a signal", 0, "\"rows\"", NULL);
+		release(&run);
+	}
+}
+
+static void test_second_interrupt(void **state)
+{
+	struct run run;
+
+	(void)state;
+	/* The program does not hear of it: csw-sample waits, until it is told again. */
+	start(&run,
+	      PERF "-o \"$DIR/killed\" -- sh -c 'trap : INT TERM; sleep 1; sleep 1; sleep 1'");
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGINT);
+	sleep_ms(300);
+	kill(run.pid, SIGINT);
+	finish(&run);
+	judge(&run, "SIGINT twice", 1000 + SIGINT, NULL, NULL);
+	release(&run);
+	assert_int_equal(count_files("killed"), 0);
+}
+
+static void test_sigusr1_shows_the_table(void **state)
+{
+	json_t *reports, *first, *second;
+	struct run run;
+
+	(void)state;
+	start(&run, PERF "-d 1.2 --format=json");
+	await_handlers(&run);
+	sleep_ms(500);
+	kill(run.pid, SIGUSR1);
+	finish(&run);
+	judge(&run, "SIGUSR1", 0, "\"rows\"", NULL);
+	reports = parse_sequence(run.stdout_text);
+	assert_int_equal(json_array_size(reports), 2);
+	first = json_array_get(reports, 0);
+	second = json_array_get(reports, 1);
+	assert_true(integer(first, "duration_ns") < integer(second, "duration_ns"));
+	assert_true(total_of(first, "page-faults", "counter") <=
+		    total_of(second, "page-faults", "counter"));
+	assert_int_equal(total_of(first, "page-faults", "difference"), 0);
+	assert_int_equal(total_of(second, "page-faults", "difference"), 0);
+	json_decref(reports);
+	release(&run);
+}
+
+static void test_sigusr1_replaces_the_file(void **state)
+{
+	struct run run;
+	char *before = NULL, *after;
+
+	(void)state;
+	start(&run, PERF "-d 2 -o \"$DIR/asked\"");
+	await_handlers(&run);
+	assert_null(file_text("asked"));
+	kill(run.pid, SIGUSR1);
+	for (int i = 0; i < 100 && !before; i++, sleep_ms(10))
+		before = file_text("asked");
+	if (!before)
+		fail_msg("SIGUSR1 did not put the table into the file");
+	assert_non_null(strstr(before, "page-faults"));
+	finish(&run);
+	judge(&run, "SIGUSR1 with -o", 0, NULL, NULL);
+	after = file_text("asked");
+	assert_non_null(after);
+	assert_string_not_equal(before, after);
+	assert_int_equal(count_files("asked"), 1);
+	free(before);
+	free(after);
+	release(&run);
+	remove_file("asked");
+}
+
+static void test_real_intervals(void **state)
+{
+	json_t *intervals, *interval;
+	char *text;
+	struct run run;
+	int64_t sum = 0;
+	size_t i;
+
+	(void)state;
+	start(&run, PERF "-d 1.1 -I 200 --format=json");
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGUSR1); /* has no meaning here */
+	finish(&run);
+	judge(&run, "intervals", 0, "", NULL);
+	intervals = parse_lines(run.stdout_text);
+	/* A busy machine may miss some; their time is in the next. */
+	assert_in_range(json_array_size(intervals), 2, 6);
+	json_array_foreach(intervals, i, interval)
+	{
+		sum += integer(interval, "duration_ns");
+		assert_int_equal(total_of(interval, "page-faults", "difference"), 0);
+	}
+	assert_in_range(sum, 1000 * NS_PER_MS, 3000ull * NS_PER_MS);
+	json_decref(intervals);
+	release(&run);
+	expect(PERF "-d 0.3 -I 200", 0, "---- 20", NULL);
+	/* What ends with the run is the last one: no sliver comes after it. */
+	text = output_of(PERF "-d 0.6 -I 200 --format=json");
+	assert_in_range(count_lines(text), 1, 3);
+	free(text);
+}
+
+/* Whoever reads the first interval only ends it all. */
+static void test_reader_goes_away(void **state)
+{
+	int64_t begin = wall_ms();
+	struct run run;
+	int pipes[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	start_on(&run, PERF "-d 1000 -I 50 --format=csv", pipes[1], -1);
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	run.out = temp_file();
+	finish(&run);
+	judge(&run, "a pipe that is closed", 1, NULL, "Broken pipe");
+	assert_true(wall_ms() - begin < PATIENCE_MS);
+	release(&run);
+}
+
+static void test_real_delay(void **state)
+{
+	json_t *report = report_of(PERF "--delay=300 -d 0.3 --format=json");
+	int64_t begin;
+
+	(void)state;
+	assert_in_range(integer(report, "duration_ns"), 250 * NS_PER_MS, 550 * NS_PER_MS);
+	assert_int_equal(total_of(report, "page-faults", "difference"), 0);
+	json_decref(report);
+	begin = wall_ms();
+	expect(PERF "--delay=60000 -- true", 0, "page-faults",
+	       "within the 60000 ms of --delay: nothing was counted");
+	assert_true(wall_ms() - begin < PATIENCE_MS);
+	/* Who is whose child is known from before. */
+	report = report_of("-e task-clock --delay=200 --format=json -- sh -c "
+			   "'(i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done) & wait'");
+	{
+		json_t *row;
+		size_t i, own = 0;
+
+		json_array_foreach(json_object_get(report, "rows"), i, row)
+		{
+			own += is_kind(row, "thread");
+		}
+		assert_true(own >= 1);
+	}
+	json_decref(report);
+}
+
+static void test_progress(void **state)
+{
+	char *text = on_terminal(PERF "-d 2.6 --format=csv", true);
+	size_t length = strlen(text);
+
+	(void)state;
+	assert_non_null(
+		strstr(text, "csw-sample: 0 of 2.6 s, counting page-faults of every thread"));
+	assert_non_null(strstr(text, "csw-sample: 1 of 2.6 s"));
+	assert_null(strchr(text, '\n'));
+	assert_true(length > 4 && strcmp(text + length - 4, "\r\033[K") == 0);
+	free(text);
+	text = on_terminal(PERF "-d 2.6 --quiet", true);
+	assert_string_equal(text, "");
+	free(text);
+	text = on_terminal(PERF "-d 0.5", true);
+	assert_string_equal(text, "");
+	free(text);
+}
+
+/* ---- all ---- */
+
+static int make_dir(void **state)
+{
+	(void)state;
+	strcpy(dir, "cli-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	setenv("CSW", CSW_SAMPLE, 1);
+	setenv("DIR", dir, 1);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf -- './%s'", dir);
+	return system(command);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest unit[] = {
+		cmocka_unit_test(test_help_teaches),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_bad_usage),
+		cmocka_unit_test(test_output_file),
+		cmocka_unit_test(test_stdout_that_fails),
+		cmocka_unit_test(test_closed_pipe),
+		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_trigger_and_events),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_order_and_top),
+		cmocka_unit_test(test_rate_raw_histogram),
+		cmocka_unit_test(test_overhead),
+		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_intervals_that_divide_the_run),
+		cmocka_unit_test(test_intervals_as_csv_and_text),
+		cmocka_unit_test(test_intervals_append),
+		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_colour),
+		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_completion_knows_every_option),
+	};
+	const struct CMUnitTest kernel[] = {
+		cmocka_unit_test(test_status_of_the_program),
+		cmocka_unit_test(test_default_run_of_a_program),
+		cmocka_unit_test(test_ids_that_have_gone),
+		cmocka_unit_test(test_a_thread_is_no_process),
+		cmocka_unit_test(test_ends_with_what_it_watches),
+		cmocka_unit_test(test_scope_selects_rows),
+		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_signals_end_the_run),
+		cmocka_unit_test(test_second_interrupt),
+		cmocka_unit_test(test_sigusr1_shows_the_table),
+		cmocka_unit_test(test_sigusr1_replaces_the_file),
+		cmocka_unit_test(test_real_intervals),
+		cmocka_unit_test(test_reader_goes_away),
+		cmocka_unit_test(test_real_delay),
+		cmocka_unit_test(test_progress),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "kernel") == 0)
+		return truth_refused() ? truth_skip(truth_refused())
+				       : cmocka_run_group_tests_name("cli on the kernel", kernel,
+								     make_dir, remove_dir);
+	return cmocka_run_group_tests_name("cli", unit, make_dir, remove_dir);
+}
