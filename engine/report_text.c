@@ -533,7 +533,13 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 
 	csw_escape(name, sizeof(name), c->name);
 	if (c->flags & CSW_COUNT_NOT_COUNTED) {
-		fprintf(r->file, "conservation %s: never counted\n", name);
+		fprintf(r->file, "conservation %s: never counted", name);
+		if (c->running_ns) {
+			fputs(", not once in ", r->file);
+			print_seconds(r, c->running_ns);
+			fputs(" over all CPUs: this PMU may not have the event", r->file);
+		}
+		fputc('\n', r->file);
 		return;
 	}
 	if (difference)

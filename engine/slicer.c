@@ -278,6 +278,21 @@ static void book_missing(struct csw_slicer_cpu *cpu, const struct csw_ruling *r)
 	}
 }
 
+/* An overflow was taken for missing and has come after all. A late interrupt leaves a remainder;
+ * when the kernel has fallen more than a period behind it begins a new one, and that remainder
+ * stays. Two such remainders look like an overflow that never came, until the next one is early. */
+static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
+{
+	uint64_t *const claims[] = { &cpu->done.unseen, &cpu->done.throttled, &cpu->done.lost };
+
+	for (unsigned i = 0; i < 3; i++) {
+		while (cpu->state.open < 0 && *claims[i] >= sav) {
+			*claims[i] -= sav;
+			cpu->state.open += (long long)sav;
+		}
+	}
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
@@ -292,6 +307,7 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		cpu->readings[c] = now[c];
 	}
 	book_missing(cpu, r);
+	take_back(cpu, s->rules.sav);
 	return book_slice(s, rec->cpu, r, deltas);
 }
 

@@ -54,6 +54,7 @@ static struct {
 	int offline_cpu;
 	int detached_cpu; /* went offline after the start: its group is taken apart */
 	uint64_t now;
+	uint64_t disable_ns; /* how long a DISABLE takes */
 	unsigned sidebands_enabled;
 } kernel;
 
@@ -119,6 +120,7 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 		break;
 	case PERF_EVENT_IOC_DISABLE:
 		event->disabled++;
+		kernel.now += kernel.disable_ns;
 		break;
 	default:
 		fail_msg("ioctl %lx", request);
@@ -497,14 +499,52 @@ static void test_hardware_messages(void **state)
 	assert_int_equal(run(&plan, &err, &opened), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "counter-two"));
 
-	/* A group that does not fit: how many would. */
+	/* Alone it is not for lack of room. */
 	reset();
 	kernel.failing = true;
 	kernel.fail_at = 3;
 	kernel.fail_error = -EINVAL;
 	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
-	assert_non_null(strstr(err.text, "counter-two does not fit"));
-	assert_non_null(strstr(err.text, "room for 1 "));
+	assert_non_null(strstr(err.text, "refuses event counter-two"));
+}
+
+/* A group that does not fit: how many of its hardware events do, wherever in it they stand. */
+static void test_room(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.nr_counters = 4;
+	plan.counters[2] = plan.counters[3] = plan.counters[1];
+	strcpy(plan.counters[2].name, "counter-three");
+	plan.counters[1].flags = plan.counters[2].flags = plan.counters[3].flags =
+		CSW_EVENT_HARDWARE;
+	for (unsigned hardware_trigger = 0; hardware_trigger <= 1; hardware_trigger++) {
+		plan.trigger.event.flags = hardware_trigger ? CSW_EVENT_HARDWARE : 0;
+		reset();
+		kernel.failing = true;
+		kernel.fail_at = 4;
+		kernel.fail_error = -EINVAL;
+		assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+		assert_false(opened);
+		assert_int_equal(kernel.opens, 5);
+		assert_int_equal(kernel.opens, kernel.closes);
+		assert_non_null(strstr(err.text, "counter-three does not fit"));
+		assert_non_null(strstr(
+			err.text, hardware_trigger ? "room for 3 of these 4 hardware events, "
+						     "the trigger among them"
+						   : "room for 2 of these 3 hardware events;"));
+	}
+	/* From the third on none fits. */
+	reset();
+	kernel.failing = kernel.on = true;
+	kernel.fail_at = 4;
+	kernel.fail_error = -EINVAL;
+	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+	assert_non_null(strstr(err.text, "room for 2 of these 4 "));
+	assert_int_equal(kernel.opens, kernel.closes);
 }
 
 /* The plan without a wish for the rings' size. */
@@ -808,7 +848,7 @@ static void append_lost(int cpu, uint64_t time_ns)
 	append_side(cpu, PERF_RECORD_LOST, 0, time_ns, words, 2);
 }
 
-static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+static void append_sample_enabled(int cpu, uint64_t time_ns, uint64_t trigger, uint64_t enabled_ns)
 {
 	const bool lost = leader_of(cpu)->attr.read_format & PERF_FORMAT_LOST;
 	uint64_t words[16], nr = 0;
@@ -818,7 +858,7 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	words[nr++] = time_ns;
 	words[nr++] = (uint64_t)cpu;
 	words[nr++] = 1 + NR_COUNTERS;
-	words[nr++] = 4000;
+	words[nr++] = enabled_ns;
 	words[nr++] = 3000;
 	for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
 		words[nr++] = i ? i : trigger;
@@ -828,6 +868,11 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	header.size = (uint16_t)(sizeof(header) + 8 * nr);
 	append(cpu, &header, sizeof(header));
 	append(cpu, words, 8 * nr);
+}
+
+static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+{
+	append_sample_enabled(cpu, time_ns, trigger, 4000);
 }
 
 static struct csw_record expect(struct csw_driver *drv, unsigned ring, uint32_t type,
@@ -990,6 +1035,43 @@ static void test_stream(void **state)
 	close_driver(drv);
 }
 
+/* Within the call that switches the counters off this thread lost its CPU: a switch that no counter
+ * saw is none of this run. The last reading says 4000 ns enabled; see fake_read. */
+static void test_stream_ends_within_call(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	kernel.disable_ns = 100;
+	/* CPU 0: enabled for 3950 ns at the last sample, so off 50 ns after it. */
+	append_sample_enabled(0, DISABLED_NS - 10, 1, 3950);
+	append_switch(0, DISABLED_NS - 9);
+	append_switch(0, DISABLED_NS + 40);
+	append_switch(0, DISABLED_NS + 41);
+	/* CPU 1, a clock that differs: the call is the bound. */
+	append_sample_enabled(1, DISABLED_NS - 10, 1, 4000);
+	append_switch(1, DISABLED_NS + 100);
+	append_switch(1, DISABLED_NS + 101);
+	append_sample_enabled(2, DISABLED_NS - 10, 1, 0);
+	append_switch(2, DISABLED_NS + 300);
+	append_switch(2, DISABLED_NS + 301);
+	stop(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS - 9);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 40);
+	expect(drv, 0, CSW_RECORD_STOP, DISABLED_NS + 40);
+	check_start(drv, 1, ENABLED_NS);
+	expect(drv, 1, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 1, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 100);
+	expect(drv, 1, CSW_RECORD_STOP, DISABLED_NS + 100);
+	check_start(drv, 2, ENABLED_NS);
+	expect(drv, 2, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 2, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 300);
+	expect(drv, 2, CSW_RECORD_STOP, DISABLED_NS + 300);
+	close_driver(drv);
+}
+
 /* A gap right after enabling: it opens the stream, too. */
 static void test_stream_begins_with_loss(void **state)
 {
@@ -1089,6 +1171,7 @@ int main(void)
 		ON_FAKE(test_event_open_fails),
 		ON_FAKE(test_event_open_fails_for_good),
 		ON_FAKE(test_hardware_messages),
+		ON_FAKE(test_room),
 		ON_FAKE(test_map_fails),
 		ON_FAKE(test_rings_are_halved),
 		ON_FAKE(test_ring_wish_is_refused),
@@ -1099,6 +1182,7 @@ int main(void)
 		ON_FAKE(test_offline_cpu),
 		ON_FAKE(test_driver_options),
 		ON_FAKE(test_stream),
+		ON_FAKE(test_stream_ends_within_call),
 		ON_FAKE(test_stream_begins_with_loss),
 		ON_FAKE(test_malformed_ring),
 		ON_FAKE(test_no_format_lost),

@@ -436,6 +436,44 @@ static void test_not_counted_is_flagged(void **state)
 	assert_true(counter.flags & CSW_COUNT_NOT_COUNTED);
 }
 
+/* Not one occurrence of a hardware event in a second: that is no 0. */
+static void test_never_occurred(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_counter counter;
+	struct csw_count c;
+
+	f->plan.counters[0].flags = CSW_EVENT_HARDWARE;
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 0, "a");
+	f->result.running_ns = 999999999;
+	make(f, CSW_BY_THREAD);
+	csw_table_counter(f->table, 0, &counter);
+	assert_false(counter.flags & CSW_COUNT_NOT_COUNTED);
+
+	f->result.running_ns = 1000000000;
+	make(f, CSW_BY_THREAD);
+	csw_table_counter(f->table, 0, &counter);
+	assert_true(counter.flags & CSW_COUNT_NOT_COUNTED);
+	csw_table_count(f->table, 0, 0, &c);
+	assert_true(c.flags & CSW_COUNT_NOT_COUNTED);
+	csw_table_count(f->table, 0, 1, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+
+	/* Software that counts nothing has seen nothing. */
+	f->plan.counters[0].flags = 0;
+	make(f, CSW_BY_THREAD);
+	csw_table_count(f->table, 0, 0, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+
+	/* One occurrence anywhere, and 0 is 0. */
+	f->plan.counters[0].flags = CSW_EVENT_HARDWARE;
+	add(f, CSW_KIND_THREAD, 11, 11, 1, 1, 1, "b");
+	make(f, CSW_BY_THREAD);
+	csw_table_count(f->table, 1, 0, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+	assert_int_equal(c.value, 0);
+}
+
 static void test_ranges(void **state)
 {
 	struct fixture *f = *state;
@@ -884,6 +922,7 @@ int main(void)
 		TEST(test_conservation),
 		TEST(test_completeness),
 		TEST(test_not_counted_is_flagged),
+		TEST(test_never_occurred),
 		TEST(test_ranges),
 		TEST(test_summary_sizes),
 		TEST(test_a_moved_thread_is_one_row),

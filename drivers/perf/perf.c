@@ -43,10 +43,13 @@ struct stream {
 	struct csw_perf_group group;
 	enum stream_state state;
 	bool disabled;
-	bool gone;            /* the CPU went offline */
-	uint64_t enabled_ns;  /* when the enabling call had returned */
-	uint64_t disabled_ns; /* ... and the disabling one */
-	uint64_t last_ns;     /* time of the last record read */
+	bool gone;                   /* the CPU went offline */
+	uint64_t enabled_ns;         /* when the enabling call had returned */
+	uint64_t disabling_ns;       /* just before the disabling call */
+	uint64_t disabled_ns;        /* when it had returned */
+	uint64_t sampled_ns;         /* the last sample: when it was taken, */
+	uint64_t sampled_enabled_ns; /* and how long the counters had been enabled by then */
+	uint64_t last_ns;            /* time of the last record read */
 	int32_t starter; /* TID of the thread that ran on this CPU at both ends, -1: not known */
 	struct csw_record stop;
 	struct csw_record reading; /* of a tick, until it was handed out; type 0: none */
@@ -515,8 +518,10 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 			  struct csw_error *err)
 {
 	bool there = visit_cpu(v, s->group.cpu);
-	int ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
+	int ret;
 
+	s->disabling_ns = csw_perf_sys.now_ns();
+	ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
 	if (ret < 0)
 		return csw_error_set(err, ret, "cannot switch off the counters of CPU %u: %s",
 				     s->group.cpu, strerror(-ret));
@@ -592,6 +597,19 @@ static bool is_about_cpu(uint32_t type)
 	       type == CSW_RECORD_UNTHROTTLE;
 }
 
+/* When the counters went off. This thread may lose its CPU within the call, after they are off:
+ * such switches have no sample and belong to no counter. How long the counters were enabled since
+ * the last sample tells the moment; it is another clock than the records', so it only decides
+ * between the times on both sides of the call. */
+static uint64_t end_ns(const struct stream *s)
+{
+	uint64_t end = s->sampled_ns + (s->stop.enabled_ns - s->sampled_enabled_ns);
+
+	if (!s->sampled_ns || end > s->disabled_ns)
+		return s->disabled_ns;
+	return end < s->disabling_ns ? s->disabling_ns : end;
+}
+
 /* Where a record stands towards counting. The side-band of a CPU runs before its counters and after
  * them. */
 static bool is_outside(const struct stream *s, const struct csw_record *rec)
@@ -599,7 +617,7 @@ static bool is_outside(const struct stream *s, const struct csw_record *rec)
 	if (!is_about_cpu(rec->type))
 		return false;
 	return (s->state == STREAM_BEFORE && rec->time_ns <= s->enabled_ns) ||
-	       (s->disabled && rec->time_ns > s->disabled_ns);
+	       (s->disabled && rec->time_ns > end_ns(s));
 }
 
 static bool opens_stream(const struct stream *s, const struct csw_record *rec)
@@ -644,6 +662,7 @@ static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_
 	if (!s->disabled || s->state == STREAM_ENDED)
 		return 0;
 	*rec = s->stop;
+	rec->time_ns = end_ns(s);
 	s->state = STREAM_ENDED;
 	return 1;
 }
@@ -700,6 +719,10 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 			return 1;
 		if (ret > 0)
 			s->last_ns = rec->time_ns;
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE) {
+			s->sampled_ns = rec->time_ns;
+			s->sampled_enabled_ns = rec->enabled_ns;
+		}
 		csw_perf_ring_consume(r, raw);
 		if (ret > 0 && !is_outside(s, rec))
 			return 1;

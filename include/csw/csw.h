@@ -175,9 +175,10 @@ struct csw_row {
 };
 
 /* csw_count.flags */
-#define CSW_COUNT_NOT_COUNTED                                                                      \
-	0x1u /* enabled but never running in this row's slices: value means nothing, it is not 0   \
-	      */
+/* Enabled but never running in this row's slices; or an event of the hardware that did not occur
+ * once on any CPU in a second or more of counting, as the events do that a PMU opens but does not
+ * have. value means nothing, it is not 0. */
+#define CSW_COUNT_NOT_COUNTED 0x1u
 
 /* One counter of one row. Never scaled. */
 struct csw_count {
