@@ -87,8 +87,13 @@ static const char *nearest(const struct argp_option *options, const char *word)
 /* What other programs call it. */
 static bool wants_whole_machine(const char *word)
 {
-	return !strcmp(word, "a") || !strcmp(word, "all") || !strcmp(word, "all-cpus") ||
-	       !strcmp(word, "system-wide");
+	static const char *const names[] = { "a", "all", "all-cpus", "system-wide" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(word, names[i]))
+			return true;
+	}
+	return false;
 }
 
 static void say_unknown_letter(const struct argp_option *options, char letter)
