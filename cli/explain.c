@@ -87,7 +87,7 @@ static const char *nearest(const struct argp_option *options, const char *word)
 /* What other programs call it. */
 static bool wants_whole_machine(const char *word)
 {
-	static const char *const names[] = { "a", "all", "all-cpus", "system-wide" };
+	static const char *const names[] = { "all", "all-cpus", "system-wide" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(word, names[i]))
@@ -98,11 +98,10 @@ static bool wants_whole_machine(const char *word)
 
 static void say_unknown_letter(const struct argp_option *options, char letter)
 {
-	const char word[] = { letter, '\0' };
 	const struct argp_option *other;
 	char meant[96] = "";
 
-	if (wants_whole_machine(word)) {
+	if (letter == 'a') { /* perf's --all-cpus */
 		csw_complain("-a: no such option; the whole machine is the default" SEE);
 		return;
 	}
