@@ -200,17 +200,40 @@ static int watch_rings(struct csw_driver *d, struct csw_error *err)
 	return 0;
 }
 
+/* The reader is woken when a ring is filled to a part of it, which an event is told when it opens:
+ * where the rings came out smaller than was thought then, the events are opened once more. */
+static int reopen_for_smaller_rings(struct csw_driver *d, const unsigned *cpus, unsigned nr,
+				    struct csw_error *err)
+{
+	unsigned failed;
+	int ret;
+
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_close(&d->streams[i].group);
+	d->nr_streams = 0;
+	ret = open_groups(d, cpus, nr, err);
+	if (ret < 0)
+		return ret;
+	ret = try_rings(d, &failed);
+	if (ret < 0)
+		explain_rings(d, ret, d->ring_bytes, failed, err);
+	return ret;
+}
+
 static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, struct csw_error *err)
 {
+	size_t opened_for;
 	int ret;
 
 	d->streams = calloc(nr, sizeof(*d->streams));
 	if (!d->streams)
 		return csw_error_set(err, -ENOMEM, "out of memory");
-	d->ring_bytes = first_ring_bytes(d->plan->ring_bytes, nr);
+	d->ring_bytes = opened_for = first_ring_bytes(d->plan->ring_bytes, nr);
 	ret = open_groups(d, cpus, nr, err);
 	if (ret == 0)
 		ret = map_rings(d, err);
+	if (ret == 0 && d->ring_bytes != opened_for)
+		ret = reopen_for_smaller_rings(d, cpus, nr, err);
 	if (ret == 0)
 		ret = watch_rings(d, err);
 	csw_perf_form(&d->features, &d->form);
