@@ -219,9 +219,11 @@ static void add_counters(struct report *r)
 	struct csw_counter counter;
 
 	for (size_t j = 0; csw_table_counter(r->t, j, &counter) == 0; j++) {
-		csw_escape(title, sizeof(title) - sizeof("(ms)"), counter.name);
+		csw_escape(title, sizeof(title) - sizeof("(ms)~"), counter.name);
 		if (counter.nanoseconds)
 			strcat(title, "(ms)");
+		if (counter.flags & CSW_COUNT_ESTIMATE)
+			strcat(title, "~");
 		add_counter(r, j, &counter, COLUMN_COUNTER, title);
 		if (!r->opts->rate)
 			continue;
@@ -457,6 +459,12 @@ static void print_header(const struct report *r)
 	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);
+	if (s->estimate)
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "
+			"samples, "
+			"%s in all",
+			NUM(r, s->estimates));
 	fputs("\n\n", r->file);
 }
 
