@@ -317,12 +317,15 @@ static void add_columns(struct report *r)
 		add_column(r, COLUMN_CGROUP, "CGROUP");
 	if (r->by != CSW_BY_THREAD && r->by != CSW_BY_CPU)
 		add_column(r, COLUMN_THREADS, "THREADS");
-	add_column(r, COLUMN_SLICES, "SLICES");
-	add_column(r, COLUMN_ONCPU, "ONCPU(ms)");
-	add_column(r, COLUMN_VOLUNTARY, "VOL");
-	add_column(r, COLUMN_PREEMPTED, "PRE");
-	if (r->by != CSW_BY_CPU)
-		add_column(r, COLUMN_MIGRATIONS, "MIGR");
+	/* Where no switch was recorded there are no such numbers. */
+	if (!r->s.estimate || r->s.rows_ns) {
+		add_column(r, COLUMN_SLICES, "SLICES");
+		add_column(r, COLUMN_ONCPU, "ONCPU(ms)");
+		add_column(r, COLUMN_VOLUNTARY, "VOL");
+		add_column(r, COLUMN_PREEMPTED, "PRE");
+		if (r->by != CSW_BY_CPU)
+			add_column(r, COLUMN_MIGRATIONS, "MIGR");
+	}
 	add_counters(r);
 	add_ratios(r);
 }

@@ -174,13 +174,19 @@ static void on_event_update(struct csw_stream *s, const unsigned char *at, size_
 		csw_file_attrs_name(&s->attrs.attrs[id->attr], (const char *)at + 16, bytes - 16);
 }
 
-/* { size } and so many bytes behind the record. */
+/* { size } and so many bytes behind the record; simpleperf has them within it. */
 static int on_tracing_data(struct csw_stream *s, const unsigned char *at, size_t bytes)
 {
 	uint32_t size = bytes >= 4 ? get32(s, at) : 0, done = 0;
 	unsigned char *text;
 	int ret = 0;
 
+	if (bytes >= 4 && size <= bytes - 4) {
+		csw_features_tracing(&s->features, at + 4, size);
+		return 0;
+	}
+	if (size > UINT32_MAX - 7)
+		return -EBADMSG;
 	size = (size + 7) & ~7u;
 	if (size > FEATURE_BYTES_MAX)
 		return skip(s, size);
