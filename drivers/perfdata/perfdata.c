@@ -303,6 +303,7 @@ static int perfdata_adopt(struct csw_driver **out, struct csw_plan *plan, struct
 	}
 	if (ret < 0) {
 		perfdata_close(d);
+		csw_error_prefix(err, "%s", plan->input);
 		return ret;
 	}
 	*out = d;

@@ -37,7 +37,8 @@ enum user_type {
 	USER_FEATURE = 80,
 	USER_COMPRESSED = 81,
 	USER_COMPRESSED2 = 83,
-	USER_SIMPLEPERF = 32768, /* and above */
+	USER_SIMPLEPERF = 32768,
+	USER_SIMPLEPERF_END = USER_SIMPLEPERF + 1024,
 };
 #define USER_FIRST 64u
 #define AUXTRACE_BYTES 48u /* the record itself, before its data */
@@ -123,6 +124,8 @@ static int fill(struct csw_stream *s, size_t nr)
 /* Passes nr bytes by. 0, -EBADMSG where there are fewer, or -errno. */
 static int skip(struct csw_stream *s, uint64_t nr)
 {
+	uint64_t end = s->source.end < s->file_bytes ? s->source.end : s->file_bytes;
+
 	while (nr) {
 		size_t left = available(s), step = left < nr ? left : (size_t)nr;
 		int ret;
@@ -131,8 +134,8 @@ static int skip(struct csw_stream *s, uint64_t nr)
 		nr -= step;
 		if (!nr)
 			return 0;
-		if (s->source.seekable && nr > CSW_BLOCK_BYTES &&
-		    nr < s->source.end - s->source.at) {
+		if (s->source.seekable && nr > CSW_BLOCK_BYTES && s->source.at < end &&
+		    nr < end - s->source.at) {
 			s->source.at += nr;
 			s->block_offset += nr;
 			nr = 0;
@@ -425,7 +428,7 @@ static int next_outer(struct csw_stream *s, struct csw_raw *raw)
 		return cut_short(s, offset);
 	at = s->block->bytes + s->at;
 	h = peek_header(s, at);
-	if (h.type >= USER_SIMPLEPERF)
+	if (h.type >= USER_SIMPLEPERF && h.type < USER_SIMPLEPERF_END)
 		return skip_simpleperf(s, &h, offset);
 	if (complaint(&h))
 		return damage(s, "the record of type %u at offset %" PRIu64 " %s", h.type, offset,
@@ -711,15 +714,13 @@ static int open_source(struct csw_stream *s, const char *path, struct csw_error 
 	s->source.fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 				: open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (s->source.fd < 0)
-		return csw_error_set(err, -errno, "cannot open %s: %s",
-				     standard ? "the standard input" : path, strerror(errno));
+		return csw_error_set(err, -errno, "cannot open it: %s", strerror(errno));
 	if (fstat(s->source.fd, &st) < 0)
-		return csw_error_set(err, -errno, "%s: %s", path, strerror(errno));
+		return csw_error_set(err, -errno, "%s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return csw_error_set(err, -EISDIR,
-				     "%s is a directory: recordings of several files (perf record "
-				     "--threads) are not read; give a file in it",
-				     path);
+				     "a directory: recordings of several files (perf record "
+				     "--threads) are not read; give a file in it");
 	s->source.seekable = S_ISREG(st.st_mode);
 	s->file_bytes = s->source.seekable ? (uint64_t)st.st_size : UINT64_MAX;
 	s->source.end = UINT64_MAX;
