@@ -36,8 +36,10 @@ static void sleep_ms(long ms)
 
 static pid_t perf_start(void)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	fflush(stdout);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout))
@@ -217,6 +219,7 @@ static void check_slices(const json_t *report)
 
 struct difference {
 	int64_t faults, slices, worst_ns;
+	int64_t worst_away; /* page faults in the file from what a thread knows of itself */
 };
 
 static void compare(const struct truth_run *run, const json_t *report,
@@ -237,7 +240,8 @@ static void compare(const struct truth_run *run, const json_t *report,
 			    json_string_value(json_object_get(file, "comm")));
 }
 
-/* Returns whether all was proven on both sides, and so must be the same. */
+/* Where some of the machine was not proven, as much may be missing, on each side something else.
+ * Returns whether nothing was. */
 static bool measure(const char *workload, size_t nr_threads, bool knows_faults)
 {
 	struct difference all = { .faults = 0 };
@@ -266,17 +270,18 @@ static bool measure(const char *workload, size_t nr_threads, bool knows_faults)
 				      thread->faults);
 
 			assert_true(away <= FAULTS_TOLERANCE + unproven);
+			all.worst_away = away > all.worst_away ? away : all.worst_away;
 		}
 	}
 	printf("figure: perf's file and live, %zu threads: page faults differ by %" PRId64
 	       ", slices by %" PRId64 ", on-CPU time at most by %" PRId64 " ns; unproven %" PRId64
 	       "\n",
-	       run.nr_threads, all.faults, all.slices, all.worst_ns, unproven);
+	       run.nr_threads, all.faults, all.slices, all.worst_ns, all.worst_away, unproven);
 	assert_true(all.faults <= 2 * unproven);
 	check_slices(report);
 	json_decref(report);
 	truth_free(&run);
-	return unproven == 0;
+	return !all.faults && !all.slices && all.worst_away <= FAULTS_TOLERANCE;
 }
 
 static void measure_exact(const char *workload, size_t nr_threads, bool knows_faults)
@@ -285,7 +290,7 @@ static void measure_exact(const char *workload, size_t nr_threads, bool knows_fa
 
 	while (!measure(workload, nr_threads, knows_faults)) {
 		if (--attempts == 0)
-			fail_msg("in %d runs some slices had no proven owner", TRUTH_ATTEMPTS);
+			fail_msg("in %d runs the two sides differed", TRUTH_ATTEMPTS);
 	}
 }
 

@@ -74,8 +74,15 @@ static void find_fields(struct csw_file_attr *attr)
 	else if (type & PERF_SAMPLE_ID)
 		attr->id_at = (uint16_t)(header + bytes_of(type, before_time | PERF_SAMPLE_TIME |
 									 PERF_SAMPLE_ADDR));
+	if (type & PERF_SAMPLE_CPU)
+		attr->cpu_at = (uint16_t)(header + bytes_of(type, before_time | PERF_SAMPLE_TIME |
+									  PERF_SAMPLE_ADDR |
+									  PERF_SAMPLE_ID |
+									  PERF_SAMPLE_STREAM_ID));
 	if (!attr->form.sample_id_all)
 		return;
+	if (type & PERF_SAMPLE_CPU)
+		attr->cpu_back = bytes_of(type, PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
 	if (type & PERF_SAMPLE_TIME)
 		attr->time_back = bytes_of(type, PERF_SAMPLE_TIME | PERF_SAMPLE_ID | behind_id);
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -213,6 +220,20 @@ uint64_t csw_file_attrs_time(const struct csw_file_attr *attr, const struct perf
 	return attr->time_back && sizeof(*raw) + attr->time_back <= raw->size
 		       ? get64(at + raw->size - attr->time_back, swap)
 		       : 0;
+}
+
+uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr, const struct perf_event_header *raw,
+			    bool swap)
+{
+	const unsigned char *at = (const unsigned char *)raw;
+
+	if (raw->type == PERF_RECORD_SAMPLE)
+		return attr->cpu_at && attr->cpu_at + 4u <= raw->size
+			       ? get32(at + attr->cpu_at, swap)
+			       : UINT32_MAX;
+	return attr->cpu_back && sizeof(*raw) + attr->cpu_back <= raw->size
+		       ? get32(at + raw->size - attr->cpu_back, swap)
+		       : UINT32_MAX;
 }
 
 /* ---- names ---- */

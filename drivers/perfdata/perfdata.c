@@ -65,6 +65,12 @@ struct cpu {
 	uint64_t values[1 + CSW_COUNTERS_MAX]; /* the last reading */
 };
 
+/* The last sample of a CPU's trigger waits for the record behind it; see add_ref. */
+struct held {
+	struct csw_ref ref; /* block NULL: none */
+	uint64_t last_ns;   /* of the CPU's records so far */
+};
+
 struct csw_driver {
 	struct csw_stream stream;
 	struct csw_order order;
@@ -75,6 +81,7 @@ struct csw_driver {
 	bool has_first;
 	uint64_t from_ns, to_ns;
 	struct cpu *cpus;
+	struct held *held; /* per CPU */
 	struct csw_record pending[PENDING_MAX];
 	unsigned nr_pending, next_pending;
 	struct csw_perf_extra extra;
@@ -270,9 +277,12 @@ static void perfdata_close(struct csw_driver *d)
 {
 	if (!d)
 		return;
+	for (unsigned i = 0; d->held && i < CPUS_MAX; i++)
+		csw_block_put(&d->stream.blocks, d->held[i].ref.block);
 	csw_order_free(&d->order, &d->stream.blocks);
 	csw_stream_close(&d->stream);
 	free(d->cpus);
+	free(d->held);
 	free(d);
 }
 
@@ -290,7 +300,8 @@ static int perfdata_adopt(struct csw_driver **out, struct csw_plan *plan, struct
 	d->from_ns = plan->from_ns;
 	d->to_ns = plan->to_ns ? plan->to_ns : UINT64_MAX;
 	d->cpus = calloc(CPUS_MAX, sizeof(*d->cpus));
-	if (!d->cpus) {
+	d->held = calloc(CPUS_MAX, sizeof(*d->held));
+	if (!d->cpus || !d->held) {
 		perfdata_close(d);
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -401,6 +412,65 @@ static uint64_t perfdata_snapshot(struct csw_driver *d)
 
 /* ---- raw records in order ---- */
 
+/*
+ * The kernel fills in a sample's time once for all events that overflow together, by the clock that
+ * the first of them asked for: with another recorder beside it, a trigger's samples may have times
+ * of another clock. But each CPU's ring is in order, so such a sample's time lies between those of
+ * the records around it.
+ */
+static int let_go(struct csw_driver *d, struct held *held)
+{
+	struct csw_block *block = held->ref.block;
+	int ret;
+
+	if (!block)
+		return 0;
+	ret = csw_order_add(&d->order, &held->ref);
+	csw_block_put(&d->stream.blocks, block);
+	held->ref.block = NULL;
+	return ret;
+}
+
+static int add_ref(struct csw_driver *d, struct csw_ref *ref)
+{
+	const struct csw_file_attr *attr = &d->stream.attrs.attrs[ref->attr];
+	bool sample = ref->header->type == PERF_RECORD_SAMPLE;
+	struct held *held;
+	uint32_t cpu;
+
+	if (!d->has_trigger || !ref->time_ns)
+		return csw_order_add(&d->order, ref);
+	cpu = csw_file_attrs_cpu(attr, ref->header, d->stream.swap);
+	if (cpu >= CPUS_MAX)
+		return csw_order_add(&d->order, ref);
+	held = &d->held[cpu];
+	if (!sample && held->ref.block && held->ref.time_ns > ref->time_ns)
+		held->ref.time_ns = ref->time_ns > held->last_ns ? ref->time_ns : held->last_ns;
+	if (held->ref.block && held->ref.time_ns > held->last_ns)
+		held->last_ns = held->ref.time_ns;
+	if (let_go(d, held) < 0)
+		return -ENOMEM;
+	if (sample && attr->is_trigger) {
+		if (ref->time_ns < held->last_ns)
+			ref->time_ns = held->last_ns;
+		held->ref = *ref;
+		ref->block->refs++;
+		return 0;
+	}
+	if (ref->time_ns > held->last_ns)
+		held->last_ns = ref->time_ns;
+	return csw_order_add(&d->order, ref);
+}
+
+static int let_all_go(struct csw_driver *d)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < CPUS_MAX && ret == 0; i++)
+		ret = let_go(d, &d->held[i]);
+	return ret;
+}
+
 /* One more raw record into the order. 0, or -errno; damage ends the file, as its end does. */
 static int read_one(struct csw_driver *d)
 {
@@ -414,8 +484,9 @@ static int read_one(struct csw_driver *d)
 		return ret;
 	if (ret <= 0) {
 		d->read_all = true;
+		ret = let_all_go(d);
 		csw_order_end(&d->order);
-		return 0;
+		return ret;
 	}
 	if (raw.header->type == CSW_RECORD_FINISHED_ROUND) {
 		csw_order_round(&d->order);
@@ -443,7 +514,7 @@ static int read_one(struct csw_driver *d)
 	if (!ref.time_ns && !s->attrs.attrs[attr].time_back)
 		ref.time_ns = d->last_ns;
 	d->last_ns = ref.time_ns;
-	if (csw_order_add(&d->order, &ref) < 0)
+	if (add_ref(d, &ref) < 0)
 		return -ENOMEM;
 	if (!d->order.has_rounds && csw_order_is_full(&d->order))
 		csw_order_halve(&d->order);
@@ -868,7 +939,7 @@ static int decode(struct csw_driver *d, const struct csw_ref *ref, struct csw_re
 	int ret;
 
 	rec->cpu = CSW_CPU_NONE;
-	rec->time_ns = ref->time_ns;
+	rec->time_ns = 0;
 	ret = csw_perf_decode_file(&s->attrs.attrs[ref->attr].form, ref->header, rec, &d->extra,
 				   s->swap);
 	if (ret == -EINVAL) {
@@ -880,7 +951,10 @@ static int decode(struct csw_driver *d, const struct csw_ref *ref, struct csw_re
 		d->ended = d->read_all = true;
 		return 0;
 	}
-	return ret > 0 ? work_off(d, rec, ref) : ret;
+	if (ret <= 0)
+		return ret;
+	rec->time_ns = ref->time_ns; /* what it says, or what add_ref made of it */
+	return work_off(d, rec, ref);
 }
 
 /* ---- the end ---- */

@@ -88,7 +88,7 @@ struct csw_file_attr {
 	bool is_trigger;                 /* its samples are context switches */
 	/* Where a record's id and time stand, in bytes from its start (a sample) or back from its
 	 * end (any other); 0: nowhere. */
-	uint16_t id_at, time_at, id_back, time_back;
+	uint16_t id_at, time_at, cpu_at, id_back, time_back, cpu_back;
 };
 
 /* perf_event_attr's bits as they stand in a file of the little byte order. */
@@ -126,13 +126,17 @@ void csw_file_attrs_name(struct csw_file_attr *attr, const char *name, size_t by
 void csw_file_attrs_finish(struct csw_file_attrs *a);
 void csw_file_attrs_free(struct csw_file_attrs *a);
 
-/* Which attr a record of kernel type is of; attr 0 where nothing says it, -1: an id that the file
- * does not list. -EBADMSG: there is none at all. */
+/* Which attr a record of the kernel's types is of; attr 0 where nothing says it, -1: an id that the
+ * file does not list. -EBADMSG: there is none at all. */
 int64_t csw_file_attrs_of(const struct csw_file_attrs *a, const struct perf_event_header *raw,
 			  bool swap);
 /* Its time, 0 where it has none. Reads no more than its size. */
 uint64_t csw_file_attrs_time(const struct csw_file_attr *attr, const struct perf_event_header *raw,
 			     bool swap);
+
+/* Its CPU, UINT32_MAX where it does not say. */
+uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr, const struct perf_event_header *raw,
+			    bool swap);
 
 /* ---- features.c: what the file says of its machine ---- */
 
