@@ -274,7 +274,8 @@ static bool measure(const char *workload, size_t nr_threads, bool knows_faults)
 		}
 	}
 	printf("figure: perf's file and live, %zu threads: page faults differ by %" PRId64
-	       ", slices by %" PRId64 ", on-CPU time at most by %" PRId64 " ns; unproven %" PRId64
+	       ", slices by %" PRId64 ", on-CPU time at most by %" PRId64
+	       " ns; from what threads know themselves at most %" PRId64 " away; unproven %" PRId64
 	       "\n",
 	       run.nr_threads, all.faults, all.slices, all.worst_ns, all.worst_away, unproven);
 	assert_true(all.faults <= 2 * unproven);

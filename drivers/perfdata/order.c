@@ -12,6 +12,8 @@
 
 #include "drivers/perfdata/perfdata.h"
 
+#define PREFETCH 4 /* records of the same run */
+
 static int grow(void **array, size_t *capacity, size_t first, size_t bytes)
 {
 	size_t wanted = *capacity ? *capacity * 2 : first;
@@ -173,6 +175,13 @@ int csw_order_next(struct csw_order *o, struct csw_ref *ref)
 	}
 	run = &o->runs[o->heap[0]];
 	*ref = o->refs[run->at++];
+	/* It was read a whole round ago, and has left the caches since. */
+	if (run->at + PREFETCH < run->end) {
+		const char *ahead = (const char *)o->refs[run->at + PREFETCH].header;
+
+		__builtin_prefetch(ahead);
+		__builtin_prefetch(ahead + 64);
+	}
 	if (run->at == run->end)
 		o->heap[0] = o->heap[--o->nr_heap];
 	if (o->nr_heap)
