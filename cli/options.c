@@ -377,7 +377,7 @@ static int parse_command(struct csw_options *o, const char *arg, struct argp_sta
 {
 	if (!state->quoted) {
 		csw_complain("%s: unexpected; a program to run stands after --, a command (list, "
-			     "doctor, verify, help) stands first",
+			     "doctor, verify, report, slices, help) stands first",
 			     arg);
 		return -EINVAL;
 	}

@@ -288,7 +288,7 @@ static void test_unknown_options(void **state)
 	assert_refused("-Z", "-Z", NULL, NULL);
 	assert_refused("-d", "-d", NULL, NULL);
 	assert_refused("--verbose=1", "--verbose=1", NULL, NULL);
-	assert_refused("list, doctor, verify, help", "lsit", "events", NULL);
+	assert_refused("list, doctor, verify, report, slices, help", "lsit", "events", NULL);
 	assert_refused("a?[2J?b", "a\033[2J\nb", NULL,
 		       NULL); /* no byte of it reaches the terminal raw */
 }

@@ -46,7 +46,7 @@ _csw_sample_value() {
 		_csw_sample_add "$3" "$pids" "$4"
 		;;
 	--cgroup) _csw_sample_files "$3" "$4" -d ;;
-	-o | --output) _csw_sample_files "$3" "$4" -f ;;
+	-i | --input | -o | --output) _csw_sample_files "$3" "$4" -f ;;
 	*) return 1 ;; # a number, or no option with a value
 	esac
 }
