@@ -30,6 +30,7 @@
 #include "drivers/perfdata/perfdata.h"
 #include "fuzz/fuzz.h"
 #include "perfdata_write.h"
+#include "schema.h"
 
 #define KEYS_MAX 65536
 
@@ -335,6 +336,8 @@ struct result {
 
 static const struct csw_opts defaults = { .size = sizeof(defaults) };
 
+static json_t *schema; /* of reports */
+
 static json_t *json_of(const struct csw_table *table)
 {
 	struct csw_report_opts opts = { .size = sizeof(opts), .format = CSW_FORMAT_JSON };
@@ -346,9 +349,10 @@ static json_t *json_of(const struct csw_table *table)
 	assert_non_null(memory);
 	assert_int_equal(csw_report(table, memory, &opts, NULL), 0);
 	fclose(memory);
-	json = json_loads(text, 0, NULL);
+	if (!schema)
+		schema = schema_of_reports();
+	json = schema_load(schema, text);
 	free(text);
-	assert_non_null(json);
 	return json;
 }
 
@@ -807,6 +811,52 @@ static void test_switches_by_tracepoint(void **state)
 		assert_int_equal(r.sum.exact_ns, 4000);
 		drop(&m, &r);
 	}
+}
+
+static void put_tracepoint(struct made *m, uint64_t time, int32_t prev, int32_t next)
+{
+	unsigned char raw[68] = { 0 };
+
+	memcpy(raw + 24, &prev, 4);
+	raw[32] = 1;
+	memcpy(raw + 56, &next, 4);
+	pd_sample(&m->w, &m->w.attrs[0],
+		  &(struct pd_sample){ .id = { .pid = prev, .tid = prev, .time = time, .id = IDS },
+				       .raw = raw,
+				       .raw_bytes = 68 });
+}
+
+/* 12 comes and 13 leaves: a sample is missing, and who ran when nobody knows. */
+static void test_missing_tracepoint(void **state)
+{
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = 300,
+		.period = 1,
+		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
+		.flags = PD_SAMPLE_ID_ALL,
+		.name = "sched:sched_switch",
+		.ids = { IDS },
+		.nr_ids = 1,
+	};
+	pd_head(&m.w);
+	put_tracepoint(&m, 1000, 12, 11);
+	put_tracepoint(&m, 2000, 11, 12);
+	put_tracepoint(&m, 3000, 13, 11);
+	put_tracepoint(&m, 4000, 11, 12);
+	done(&m);
+	read_result(&r, m.path);
+	assert_int_equal(row_value(&r, 11, NULL, "oncpu_ns"), 2000);
+	assert_true(row_value(&r, 12, NULL, "oncpu_ns") <= 0);
+	assert_true(row_value(&r, 13, NULL, "oncpu_ns") <= 0);
+	assert_int_equal(r.sum.unseen, 1);
+	assert_int_equal(r.sum.exact_ns, 2000);
+	drop(&m, &r);
 }
 
 /* Rings are written one after the other, and what one round has may be earlier than the last one's.
@@ -1284,6 +1334,7 @@ int main(void)
 		cmocka_unit_test(test_attr_sizes),
 		cmocka_unit_test(test_switches_by_samples),
 		cmocka_unit_test(test_switches_by_tracepoint),
+		cmocka_unit_test(test_missing_tracepoint),
 		cmocka_unit_test(test_rings_in_any_order),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_compressed),
@@ -1298,5 +1349,8 @@ int main(void)
 		cmocka_unit_test(test_corpus),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int ret = cmocka_run_group_tests(tests, NULL, NULL);
+
+	json_decref(schema);
+	return ret;
 }

@@ -193,6 +193,9 @@ int64_t csw_file_attrs_of(const struct csw_file_attrs *a, const struct perf_even
 		return -EBADMSG;
 	if (a->nr == 1)
 		return 0;
+	/* Only a sample is of one event; of the others all that matters is their form. */
+	if (raw->type != PERF_RECORD_SAMPLE && !a->several_forms)
+		return 0;
 	if (raw->type == PERF_RECORD_SAMPLE) {
 		if (!first->id_at || first->id_at + 8u > raw->size)
 			return 0;

@@ -89,6 +89,17 @@ static void sift_down(struct csw_order *o, size_t i)
 	o->heap[i] = run;
 }
 
+/* Up to there the first run goes on without asking the others. */
+static void note_second(struct csw_order *o)
+{
+	o->second_ns = UINT64_MAX;
+	for (size_t i = 1; i < 3 && i < o->nr_heap; i++) {
+		uint64_t ns = o->refs[o->runs[o->heap[i]].at].time_ns;
+
+		o->second_ns = ns < o->second_ns ? ns : o->second_ns;
+	}
+}
+
 static void begin(struct csw_order *o, uint64_t limit_ns)
 {
 	o->limit_ns = limit_ns;
@@ -98,6 +109,7 @@ static void begin(struct csw_order *o, uint64_t limit_ns)
 		o->heap[o->nr_heap++] = (uint32_t)i;
 	for (size_t i = o->nr_heap / 2; i-- > 0;)
 		sift_down(o, i);
+	note_second(o);
 }
 
 void csw_order_round(struct csw_order *o)
@@ -182,10 +194,15 @@ int csw_order_next(struct csw_order *o, struct csw_ref *ref)
 		__builtin_prefetch(ahead);
 		__builtin_prefetch(ahead + 64);
 	}
-	if (run->at == run->end)
+	if (run->at == run->end) {
 		o->heap[0] = o->heap[--o->nr_heap];
-	if (o->nr_heap)
+		if (o->nr_heap)
+			sift_down(o, 0);
+		note_second(o);
+	} else if (o->refs[run->at].time_ns >= o->second_ns) {
 		sift_down(o, 0);
+		note_second(o);
+	}
 	if (ref->time_ns < o->last_ns)
 		o->late++;
 	else

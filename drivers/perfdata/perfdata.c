@@ -615,7 +615,7 @@ static void take_reading(struct csw_driver *d, struct cpu *cpu, const struct csw
 
 	cpu->sample_pid = rec->pid;
 	cpu->sample_tid = rec->tid;
-	if (!rec->nr_values) {
+	if (!d->has_reading) {
 		cpu->values[0]++;
 		return;
 	}
@@ -666,12 +666,16 @@ static void switch_by_tracepoint(struct csw_driver *d, struct cpu *cpu, struct c
 	bool known = take_tracepoint(d, rec);
 
 	if (cpu->state == CPU_COUNTING) {
+		/* Where nobody counts them, a switch without a sample shows only here: it is not
+		 * the one who came that leaves. */
+		if (!d->has_reading && known && rec->tid != cpu->tid)
+			cpu->values[0]++;
 		push_reading(d, CSW_RECORD_SAMPLE, rec->cpu, rec->time_ns);
 		if (known)
 			push_switch(d, rec->cpu, rec);
-		return;
+	} else {
+		cpu->state = CPU_LEFT;
 	}
-	cpu->state = CPU_LEFT;
 	cpu->pid = known ? rec->other_pid : -1;
 	cpu->tid = known ? rec->other_tid : -1;
 	cpu->since_ns = rec->time_ns;

@@ -237,6 +237,7 @@ struct csw_order {
 	size_t nr_runs, runs_capacity;
 	uint32_t *heap; /* while handing out: the runs by their first time */
 	size_t nr_heap;
+	uint64_t second_ns; /* of the first record of all runs but the heap's first */
 	bool handing_out;
 	uint64_t limit_ns; /* what may be handed out now */
 	uint64_t round_max_ns, max_ns;
