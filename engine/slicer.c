@@ -557,9 +557,13 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec)
 	default:
 		break;
 	}
-	/* The side-band runs longer than the counters, at both ends. */
-	if (!cpu->state.counting)
+	/* The side-band runs longer than the counters, at both ends. Of ordinary samples, how many
+	 * are missing is all that can be said. */
+	if (!cpu->state.counting) {
+		if (rec->type == CSW_RECORD_LOST && s->nr_estimates)
+			cpu->lost_records += rec->lost;
 		return 0;
+	}
 	switch (rec->type) {
 	case CSW_RECORD_SAMPLE:
 		return on_sample(s, cpu, rec);

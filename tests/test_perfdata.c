@@ -920,6 +920,37 @@ static void test_lost(void **state)
 	drop(&m, &r);
 }
 
+/* Of ordinary samples it is only said how many are missing. */
+static void test_lost_samples(void **state)
+{
+	struct pd_sample sample = { .id = { 5, 6, 1000, IDS, 0 }, .period = 77 };
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_HARDWARE,
+		.period = 100,
+		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_PERIOD,
+		.flags = PD_SAMPLE_ID_ALL,
+		.ids = { IDS },
+		.nr_ids = 1,
+	};
+	pd_head(&m.w);
+	pd_sample(&m.w, &m.w.attrs[0], &sample);
+	pd_lost(&m.w, &m.w.attrs[0], &(struct pd_id){ .time = 2000, .id = IDS }, 6);
+	sample.id.time = 3000;
+	pd_sample(&m.w, &m.w.attrs[0], &sample);
+	done(&m);
+	read_result(&r, m.path);
+	assert_int_equal(row_value(&r, 6, "cycles", "value"), 154);
+	assert_int_equal(row_value(&r, 6, "cycles", "samples"), 2);
+	assert_int_equal(r.sum.lost_records, 6);
+	assert_int_equal(r.sum.duration_ns, 2000);
+	drop(&m, &r);
+}
+
 /* ---- zstd ---- */
 
 static void put_frames(struct made *m, const char *bytes, size_t nr, bool second, size_t step)
@@ -1337,6 +1368,7 @@ int main(void)
 		cmocka_unit_test(test_missing_tracepoint),
 		cmocka_unit_test(test_rings_in_any_order),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lost_samples),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_short),

@@ -932,6 +932,10 @@ static bool work_off(struct csw_driver *d, struct csw_record *rec, const struct 
 		return false;
 	default:
 		/* LOST, THROTTLE, UNTHROTTLE; perf's own ones at the end have no time. */
+		if (d->switches == SWITCHES_NONE) {
+			rec->cpu = rec->cpu < CPUS_MAX ? rec->cpu : 0;
+			return rec->type == CSW_RECORD_LOST;
+		}
 		return slices && rec->time_ns && d->cpus[rec->cpu].state == CPU_COUNTING;
 	}
 }
