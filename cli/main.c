@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/run.h"
 #include "cli/show.h"
+#include "cli/signals.h"
 #include "csw/csw.h"
 
 /* A closed stdin, stdout or stderr would give its number to a counter, and the report would be
@@ -36,7 +37,7 @@ static int reserve_standard_fds(void)
 static void complain_of_stdout(int error)
 {
 	csw_complain("cannot write to the standard output%s%s", error ? ": " : "",
-		     error ? strerror(error) : "");
+		     error ? csw_output_error(error) : "");
 }
 
 static int finish_stdout(void)
@@ -109,6 +110,7 @@ static int sample(const struct csw_options *o, struct csw_output *out)
 	csw_close(result.session);
 	if (status < 0 || csw_output_commit(out) < 0)
 		return failed;
+	csw_show_hint(&show);
 	if (o->overhead)
 		csw_show_overhead(&show, result.own_cpu_ns);
 	if (show.broken)
@@ -119,8 +121,10 @@ static int sample(const struct csw_options *o, struct csw_output *out)
 static int measure(const struct csw_options *o)
 {
 	struct csw_output out;
-	int ret = csw_output_open(&out, o->output, o->interval_ns != 0), status;
+	int ret, status;
 
+	csw_signals_catch();
+	ret = csw_output_open(&out, o->output, o->interval_ns != 0);
 	status = ret < 0 ? (o->command ? EXIT_SELF : EXIT_FAILED) : sample(o, &out);
 	csw_output_close(&out);
 	return status;

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/explain.h"
+#include "cli/print.h"
 #include "csw/csw.h"
 
 #define DEFAULT_EVENTS "page-faults,task-clock"
@@ -81,7 +83,8 @@ static const struct argp_option entries[] = {
 	{ "cgroup", KEY_CGROUP, "PATH", 0, "Threads while they are in this cgroup or below it", 0 },
 	{ "cpus", KEY_CPUS, "LIST", 0, "Count on these CPUs only, such as 0-3,8", 0 },
 	{ NULL, 0, NULL, 0, "How long (without these until Ctrl-C or the end of PROGRAM):", 3 },
-	{ "duration", KEY_DURATION, "SECONDS", 0, "End after so many seconds, such as 2.5", 0 },
+	{ "duration", KEY_DURATION, "SECONDS", 0, "End after so many seconds, such as 2.5; a PROGRAM that still "
+	  "runs is sent SIGTERM, 5 seconds later SIGKILL", 0 },
 	{ "delay", KEY_DELAY, "MS", 0, "Begin to count so many milliseconds after the start", 0 },
 	{ "interval", KEY_INTERVAL, "MS", 0, "Report every so many milliseconds what happened in them", 0 },
 	{ NULL, 0, NULL, 0, "How to show it:", 4 },
@@ -91,12 +94,13 @@ static const struct argp_option entries[] = {
 	{ "top", KEY_TOP, "N", 0, "Show N rows and the sum of the others", 0 },
 	{ "rate", KEY_RATE, NULL, 0, "Beside each value, per second and in percent of the machine's", 0 },
 	{ "histogram", KEY_HISTOGRAM, NULL, 0, "Show how many slices had how many events", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "table for people (default), json or csv for programs", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "table for people (default), json or csv for programs. It "
+	  "comes after what PROGRAM itself prints: with a program use -o FILE", 0 },
 	{ "output", KEY_OUTPUT, "FILE", 0, "Write the report to FILE, which appears only when it is complete; with -I "
 	  "append to it", 0 },
 	{ "raw", KEY_RAW, NULL, 0, "No thousands separators", 0 },
 	{ "no-color", KEY_NO_COLOUR, NULL, 0, "No colours on a terminal (nor with NO_COLOR set)", 0 },
-	{ "quiet", KEY_QUIET, NULL, 0, "No line of progress on a terminal", 0 },
+	{ "quiet", KEY_QUIET, NULL, 0, "No line of progress on a terminal, no hints at the end", 0 },
 	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more below the table", 0 },
 	{ "overhead", KEY_OVERHEAD, NULL, 0, "Say at the end how much CPU time csw-sample took", 0 },
 	{ NULL, 0, NULL, 0, "Of report and slices:", 5 },
@@ -124,6 +128,8 @@ static const char doc[] =
 	"      ten seconds of the machine, the 20 processes with most page faults\n"
 	"  csw-sample -e syscalls:sys_enter_read -p 4242 -I 1000\n"
 	"      how often each thread of process 4242 reads, every second until it ends\n"
+	"  csw-sample --format=json -o make.json -- make -j4\n"
+	"      the same as the first for a program, apart from what make prints\n"
 	"  csw-sample --by=cgroup --rate --format=json -o night.json -d 3600\n"
 	"      an hour by container and service, for a program\n"
 	"\n"
@@ -154,10 +160,7 @@ void csw_complain(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	for (char *c = line; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	}
+	csw_print_clean(line);
 	fprintf(stderr, "csw-sample: %s\n", line);
 }
 
@@ -483,7 +486,6 @@ static bool parse_flag(struct csw_options *o, int key)
 struct parsing {
 	struct csw_options *o;
 	int ret; /* what was printed already */
-	int at;  /* the argument where argp itself gave up */
 };
 
 static error_t parse_key(int key, char *arg, struct argp_state *state)
@@ -495,10 +497,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		p->ret = parse_command(p->o, arg, state);
 		return -p->ret;
 	}
-	if (key == ARGP_KEY_ERROR) {
-		p->at = state->next - 1;
+	if (key == ARGP_KEY_ERROR)
 		return 0;
-	}
 	if (parse_flag(p->o, key))
 		return 0;
 	ret = parse_value(p->o, key, arg);
@@ -572,9 +572,7 @@ int csw_options_parse(struct csw_options *o, int argc, char **argv)
 	if (p.ret < 0)
 		return p.ret;
 	if (error) {
-		csw_complain("%s: no such option, or its value is missing or not wanted; see "
-			     "csw-sample --help",
-			     p.at > 0 && p.at < argc ? argv[p.at] : "arguments");
+		csw_explain(entries, argc, argv);
 		return -EINVAL;
 	}
 	if (o->info)

@@ -1,20 +1,31 @@
 /* The report's file; see output.h. */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* mkostemp, O_TMPFILE */
 #include "cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/options.h"
-#include "cli/run.h"
+#include "cli/signals.h"
 
-static int complain(const struct csw_output *out, int ret)
+#define LINKS_MAX 40 /* as many as the kernel follows */
+#define NAMES_TRIED 64
+#define PROC_FD "/proc/self/fd/%d"
+#define PROC_FD_BYTES 32
+
+const char *csw_output_error(int error)
 {
-	csw_complain("cannot write to %s: %s", out->name, strerror(-ret));
+	return error == EPIPE ? "its reader has closed it" : strerror(error);
+}
+
+int csw_output_complain(const struct csw_output *out, int ret)
+{
+	csw_complain("cannot write to %s: %s", out->name, csw_output_error(-ret));
 	return ret;
 }
 
@@ -30,34 +41,144 @@ static void set_mode(int fd, const struct stat *old)
 	(void)ret; /* a file system without modes is fine */
 }
 
-static int open_temp(struct csw_output *out, const struct stat *old)
+/* A name in the target's folder, the last six characters for mkstemp. Not the target's with a
+ * suffix, which may be longer than a name can be. */
+static char *temp_name(const char *target)
 {
-	int fd;
+	const char *slash = strrchr(target, '/');
+	char *name;
 
-	if (asprintf(&out->temp, "%s.XXXXXX", out->target) < 0) {
-		out->temp = NULL;
+	if (asprintf(&name, "%.*s.csw-sample.XXXXXX", slash ? (int)(slash - target + 1) : 0,
+		     target) < 0)
+		return NULL;
+	return name;
+}
+
+/* Without a name nothing is left, however csw-sample ends. -1: not on this file system, or nobody
+ * could give it one later. */
+static int open_nameless(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	char *folder = slash ? strndup(target, (size_t)(slash - target + 1)) : strdup(".");
+	int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+	char link[PROC_FD_BYTES];
+
+	free(folder);
+	if (fd < 0)
+		return -1;
+	snprintf(link, sizeof(link), PROC_FD, fd);
+	if (access(link, F_OK) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* The file and who takes it away come into being together. */
+static int open_named(struct csw_output *out)
+{
+	sigset_t mask;
+	int fd, ret;
+
+	out->temp = temp_name(out->target);
+	if (!out->temp)
 		return -ENOMEM;
-	}
+	csw_signals_hold(&mask);
 	fd = mkostemp(out->temp, O_CLOEXEC);
+	ret = fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		csw_signals_unlink(out->temp);
+	csw_signals_let(&mask);
 	if (fd < 0) {
-		int ret = -errno;
-
 		free(out->temp);
 		out->temp = NULL;
-		return ret;
 	}
+	return ret;
+}
+
+static int open_temp(struct csw_output *out, const struct stat *old)
+{
+	int fd = open_nameless(out->target);
+
+	if (fd < 0)
+		fd = open_named(out);
+	if (fd < 0)
+		return fd;
 	set_mode(fd, old);
-	csw_run_unlink_if_killed(out->temp);
 	out->file = fdopen(fd, "w");
 	if (!out->file)
 		close(fd);
 	return out->file ? 0 : -ENOMEM;
 }
 
+/* Instead of the X of a temp_name(). A name that is taken only costs another try. */
+static void number_name(char *name, int i)
+{
+	char digits[16];
+
+	snprintf(digits, sizeof(digits), "%06x",
+		 ((unsigned)getpid() * NAMES_TRIED + (unsigned)i) & 0xffffff);
+	memcpy(name + strlen(name) - 6, digits, 6);
+}
+
+/* linkat() replaces nothing, so a nameless file needs a name for a moment before it gets its own.
+ */
+static int give_name(struct csw_output *out)
+{
+	char link[PROC_FD_BYTES];
+	sigset_t mask;
+	int ret = 0;
+
+	if (out->temp)
+		return 0;
+	out->temp = temp_name(out->target);
+	if (!out->temp)
+		return -ENOMEM;
+	snprintf(link, sizeof(link), PROC_FD, fileno(out->file));
+	csw_signals_hold(&mask);
+	for (int i = 0; i < NAMES_TRIED; i++) {
+		number_name(out->temp, i);
+		ret = linkat(AT_FDCWD, link, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) < 0 ? -errno
+											 : 0;
+		if (ret != -EEXIST)
+			break;
+	}
+	if (ret == 0)
+		csw_signals_unlink(out->temp);
+	csw_signals_let(&mask);
+	if (ret < 0) {
+		free(out->temp);
+		out->temp = NULL;
+	}
+	return ret;
+}
+
+/* Where a symbolic link leads, whether something is there or not: a rename would replace the link.
+ * NULL: errno says why. */
+static char *follow(const char *path)
+{
+	char *at = strdup(path), link[PATH_MAX];
+
+	for (int links = 0; at && links < LINKS_MAX; links++) {
+		ssize_t bytes = readlink(at, link, sizeof(link));
+		const char *slash = strrchr(at, '/');
+		char *next;
+
+		if (bytes < 0)
+			return at; /* no link, or nothing: whoever opens it sees which */
+		if (asprintf(&next, "%.*s%.*s", slash && *link != '/' ? (int)(slash - at + 1) : 0,
+			     at, (int)bytes, link) < 0)
+			next = NULL;
+		free(at);
+		at = next;
+	}
+	free(at);
+	errno = at ? ELOOP : ENOMEM;
+	return NULL;
+}
+
 static int open_file(struct csw_output *out, const char *path, const struct stat *old)
 {
-	/* Through symbolic links, or the rename would replace the link and not the file. */
-	out->target = old ? realpath(path, NULL) : strdup(path);
+	out->target = follow(path);
 	return out->target ? open_temp(out, old) : -errno;
 }
 
@@ -95,12 +216,12 @@ int csw_output_open(struct csw_output *out, const char *path, bool append)
 	if (append)
 		ret = open_in_place(out, path, "ae");
 	else if (stat(path, &st) < 0)
-		ret = open_file(out, path, NULL);
+		ret = errno == ENOENT ? open_file(out, path, NULL) : -errno;
 	else if (S_ISREG(st.st_mode))
 		ret = open_file(out, path, &st);
 	else
 		ret = open_in_place(out, path, "we"); /* a device or a pipe is not replaced */
-	return ret < 0 ? complain(out, ret) : 0;
+	return ret < 0 ? csw_output_complain(out, ret) : 0;
 }
 
 static int flush(struct csw_output *out)
@@ -115,15 +236,17 @@ int csw_output_commit(struct csw_output *out)
 {
 	int ret = flush(out);
 
+	if (!ret && out->target)
+		ret = give_name(out);
 	/* Network file systems report a full disk only now. */
 	if (fclose(out->file) && !ret)
 		ret = errno ? -errno : -EIO;
 	out->file = NULL;
-	if (!ret && out->temp && rename(out->temp, out->target) < 0)
+	if (!ret && out->target && rename(out->temp, out->target) < 0)
 		ret = -errno;
 	if (ret < 0)
-		return complain(out, ret);
-	csw_run_unlink_if_killed(NULL);
+		return csw_output_complain(out, ret);
+	csw_signals_unlink(NULL);
 	free(out->temp);
 	out->temp = NULL;
 	return 0;
@@ -136,13 +259,13 @@ int csw_output_publish(struct csw_output *out)
 
 	if (!out->target) {
 		ret = flush(out);
-		return ret < 0 ? complain(out, ret) : 0;
+		return ret < 0 ? csw_output_complain(out, ret) : 0;
 	}
 	ret = csw_output_commit(out);
 	if (ret < 0)
 		return ret;
 	ret = stat(out->target, &st) < 0 ? open_temp(out, NULL) : open_temp(out, &st);
-	return ret < 0 ? complain(out, ret) : 0;
+	return ret < 0 ? csw_output_complain(out, ret) : 0;
 }
 
 void csw_output_close(struct csw_output *out)
@@ -151,7 +274,7 @@ void csw_output_close(struct csw_output *out)
 		fclose(out->file);
 	if (out->temp)
 		unlink(out->temp);
-	csw_run_unlink_if_killed(NULL);
+	csw_signals_unlink(NULL);
 	free(out->temp);
 	free(out->target);
 }

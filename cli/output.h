@@ -1,8 +1,9 @@
 /*
  * Where reports go: the standard output, or the file of -o.
  *
- * Invariant: a report file under its own name is complete; until then it has another name in the
- * same folder. Only intervals are appended in place, each with one flush.
+ * Invariant: a report file under its own name is complete. Until then it has no name at all, or,
+ * where the file system needs one, another in the same folder. Only intervals are appended in
+ * place, each with one flush.
  */
 #ifndef CSW_CLI_OUTPUT_H
 #define CSW_CLI_OUTPUT_H
@@ -13,8 +14,8 @@
 struct csw_output {
 	FILE *file;
 	const char *name; /* for messages */
-	char *target;     /* where temp goes when it is complete; NULL: written in place */
-	char *temp;
+	char *target;     /* what it is called when it is complete; NULL: written in place */
+	char *temp;       /* its name until then; NULL: none yet */
 	bool has_content; /* appends to what was there before */
 };
 
@@ -31,5 +32,11 @@ int csw_output_commit(struct csw_output *out);
 
 /* Takes away what has not been committed. */
 void csw_output_close(struct csw_output *out);
+
+/* Writing has failed: says so. Returns ret, which is -errno. */
+int csw_output_complain(const struct csw_output *out, int ret);
+
+/* What an error of writing means; static storage or strerror's. */
+const char *csw_output_error(int error);
 
 #endif

@@ -5,8 +5,11 @@
 
 #include <stdio.h>
 
-/* Writes text without anything that could move the terminal's cursor: control characters become ?.
- */
+/* Leaves nothing in text that could move the terminal's cursor or mislead its reader: what is no
+ * UTF-8, control characters (C1 too) and those that turn the direction of writing become ?. */
+void csw_print_clean(char *text);
+
+/* Writes text, with the same put in place of the same. */
 void csw_print_text(FILE *file, const char *text);
 
 /* The same with spaces behind it up to so many bytes, at least one. */

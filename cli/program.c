@@ -6,9 +6,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "cli/signals.h"
+
+#define NS_PER_MS 1000000
+#define GRACE_MS 5000 /* from SIGTERM to SIGKILL */
+#define STEP_MS 10
 
 /* In the child. Returns only into _exit: nothing of the parent's stdio may be flushed twice. */
 static void become_program(int go, int failure, char **argv)
@@ -37,6 +43,7 @@ static void close_pipes(struct csw_program *p)
 int csw_program_fork(struct csw_program *p, char **argv)
 {
 	int go[2], failure[2], ret = 0;
+	sigset_t mask;
 
 	*p = (struct csw_program){ .go = -1, .failure = -1, .argv = argv };
 	if (!argv)
@@ -49,13 +56,19 @@ int csw_program_fork(struct csw_program *p, char **argv)
 		close(go[1]);
 		return ret;
 	}
+	/* A signal in between would run csw-sample's handlers in the child. */
+	csw_signals_hold(&mask);
 	p->pid = fork();
 	if (p->pid < 0)
 		ret = -errno;
 	if (p->pid == 0) {
 		close(go[1]); /* or the end of csw-sample would not be seen */
+		csw_signals_restore();
+		csw_signals_let(&mask);
 		become_program(go[0], failure[1], argv);
 	}
+	csw_signals_terminate(p->pid > 0 ? p->pid : 0);
+	csw_signals_let(&mask);
 	close(go[0]);
 	close(failure[1]);
 	p->go = go[1];
@@ -72,19 +85,21 @@ static int status_of(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+/* A handler must not signal an id that is free again: it is forgotten before it is given back. */
 static bool reap(struct csw_program *p, int flags)
 {
-	int status;
-	pid_t pid;
+	siginfo_t info = { .si_pid = 0 };
+	int status, ret;
 
 	if (!p->pid)
 		return true;
 	do
-		pid = waitpid(p->pid, &status, flags);
-	while (pid < 0 && errno == EINTR);
-	if (pid == 0)
+		ret = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOWAIT | flags);
+	while (ret < 0 && errno == EINTR);
+	if (ret == 0 && info.si_pid == 0)
 		return false;
-	if (pid > 0)
+	csw_signals_terminate(0);
+	if (ret == 0 && waitpid(p->pid, &status, 0) == p->pid)
 		p->status = status_of(status);
 	p->pid = 0;
 	return true;
@@ -115,7 +130,27 @@ int csw_program_release(struct csw_program *p)
 	return -error;
 }
 
-void csw_program_end(struct csw_program *p)
+void csw_program_terminate(const struct csw_program *p)
+{
+	if (!p->pid)
+		return;
+	kill(p->pid, SIGTERM);
+	kill(p->pid, SIGCONT); /* a stopped one would never see it */
+}
+
+static bool ends_within(struct csw_program *p, int ms)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * NS_PER_MS };
+
+	for (int waited = 0; !reap(p, WNOHANG); waited += STEP_MS) {
+		if (waited >= ms)
+			return false;
+		nanosleep(&step, NULL); /* SIGCHLD cuts it short */
+	}
+	return true;
+}
+
+void csw_program_end(struct csw_program *p, const char *why)
 {
 	if (p->go >= 0) {
 		close_pipes(p); /* it never got its byte and goes */
@@ -123,9 +158,12 @@ void csw_program_end(struct csw_program *p)
 	}
 	if (reap(p, WNOHANG))
 		return;
-	csw_complain("counting has ended before %s: sent SIGTERM to it (process %d)", p->argv[0],
-		     (int)p->pid);
-	kill(p->pid, SIGTERM);
-	kill(p->pid, SIGCONT); /* a stopped one would never see it */
-	reap(p, 0);
+	csw_complain("%s and %s still runs: sent it SIGTERM", why, p->argv[0]);
+	csw_program_terminate(p);
+	if (ends_within(p, GRACE_MS))
+		return;
+	csw_complain("%s has not ended within %d s of SIGTERM: sent it SIGKILL", p->argv[0],
+		     GRACE_MS / 1000);
+	kill(p->pid, SIGKILL);
+	reap(p, 0); /* where a device holds it, only a signal to csw-sample ends this */
 }

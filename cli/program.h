@@ -21,13 +21,18 @@ struct csw_program {
 /* argv NULL: does nothing, and every other call is fine. 0 or -errno. */
 int csw_program_fork(struct csw_program *p, char **argv);
 
-/* Lets it run: 0, or -errno of the exec that failed. */
+/* Lets it run: 0, or -errno of the exec that failed; then it has been reaped. */
 int csw_program_release(struct csw_program *p);
 
 /* Reaps it if it has ended. */
 bool csw_program_has_ended(struct csw_program *p);
 
-/* Ends it, with a line if it had begun to run, and waits for it. */
-void csw_program_end(struct csw_program *p);
+/* Asks it to end, without waiting. */
+void csw_program_terminate(const struct csw_program *p);
+
+/* Ends it and waits for it: SIGTERM, and SIGKILL if that does not help within some seconds, each
+ * with a line that begins with why ("2 s are over"). Nothing of that where it has ended already, or
+ * has never begun. */
+void csw_program_end(struct csw_program *p, const char *why);
 
 #endif

@@ -1,15 +1,17 @@
 /*
- * Signals, the loop, and the clock by which intervals go.
+ * The loop, and the clock by which intervals go.
  *
  * Deadlines are points in time, not lengths, so a late one does not move those after it. A
  * simulated machine has a time of its own: only a table says how late it is there, so the sum of
  * what was waited for stands for it until a deadline seems due. Invariant: whoever returns from
  * here leaves no child behind.
  */
+#define _GNU_SOURCE /* sigabbrev_np */
 #include "cli/run.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +20,7 @@
 
 #include "cli/program.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "cli/watch.h"
 
 #define POLL_MS 100
@@ -26,8 +29,6 @@
 #define NS_PER_S 1000000000ull
 /* After Ctrl-C or SIGTERM the program gets so long to end while it is still counted. */
 #define GRACE_NS NS_PER_S
-/* timeout(1) signals the process and its group: two of the same within this time are one. */
-#define DOUBLE_NS (100 * NS_PER_MS)
 
 struct run {
 	const struct csw_options *o;
@@ -45,74 +46,12 @@ struct run {
 	bool told; /* the program knows that the end has come */
 };
 
-/* ---- signals ---- */
-
-static volatile sig_atomic_t interrupted; /* the first signal that wants the end */
-static volatile sig_atomic_t asked;       /* SIGUSR1 */
-static volatile uint64_t interrupted_ns;  /* written before `interrupted`, by the handler alone */
-static const char *volatile unlink_path;
-
 static uint64_t now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-void csw_run_unlink_if_killed(const char *path)
-{
-	unlink_path = path;
-}
-
-/* Only what signal-safety(7) allows. */
-static void on_end(int sig)
-{
-	int saved = errno;
-
-	if (!interrupted) {
-		interrupted_ns = now_ns();
-		interrupted = sig;
-	} else if (sig == SIGINT && now_ns() - interrupted_ns > DOUBLE_NS) {
-		if (unlink_path)
-			unlink(unlink_path);
-		signal(sig, SIG_DFL);
-		raise(sig); /* delivered when this handler returns */
-	}
-	errno = saved;
-}
-
-static void on_ask(int sig)
-{
-	(void)sig;
-	asked = 1;
-}
-
-/* SIGCHLD has a handler only so that it ends csw_poll's wait. */
-static void on_child(int sig)
-{
-	(void)sig;
-}
-
-static void catch (int sig, void (*handler)(int), int flags)
-{
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART | flags };
-
-	sigemptyset(&action.sa_mask);
-	sigaddset(&action.sa_mask, SIGINT);
-	sigaddset(&action.sa_mask, SIGTERM);
-	sigaction(sig, &action, NULL);
-}
-
-/* Called after the fork, so that the program has the dispositions that csw-sample was started with.
- */
-static void catch_signals(void)
-{
-	catch (SIGINT, on_end, 0);
-	catch (SIGTERM, on_end, 0);
-	catch (SIGUSR1, on_ask, 0);
-	catch (SIGCHLD, on_child, SA_NOCLDSTOP);
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a line that says so */
 }
 
 /* ---- deadlines ---- */
@@ -220,7 +159,6 @@ static int answer(struct run *r, struct csw_error *err)
 {
 	int ret;
 
-	asked = 0;
 	if (r->o->interval_ns || r->delaying)
 		return 0;
 	ret = csw_tick(r->s, err);
@@ -231,6 +169,7 @@ static int answer(struct run *r, struct csw_error *err)
 static bool is_over(struct run *r)
 {
 	const struct csw_options *o = r->o;
+	int interrupted = csw_signals_end();
 
 	if (o->command && csw_program_has_ended(&r->program))
 		return true;
@@ -239,9 +178,9 @@ static bool is_over(struct run *r)
 	if (!o->command && !o->has_duration && csw_watch_is_over(&r->watch))
 		return true;
 	if (interrupted && !r->told) {
-		/* Ctrl-C reaches the program by itself, SIGTERM does not. */
-		if (interrupted == SIGTERM)
-			kill(r->program.pid, SIGTERM);
+		/* Ctrl-C reaches the program by itself, the others may not. */
+		if (interrupted != SIGINT)
+			csw_program_terminate(&r->program);
 		if (r->end_ns > now_ns() + GRACE_NS)
 			r->end_ns = now_ns() + GRACE_NS;
 		r->told = true;
@@ -264,7 +203,7 @@ static int step(struct run *r, struct csw_error *err)
 	/* What ends with the run itself is shown at its end. */
 	if (clock_ns(r) >= r->next_ns && now_ns() < r->end_ns)
 		ret = turn(r, err);
-	if (ret == 0 && asked)
+	if (ret == 0 && csw_signals_asked())
 		ret = answer(r, err);
 	return ret < 0 ? ret : 1;
 }
@@ -404,7 +343,6 @@ static int open_and_measure(struct run *r, struct csw_run_result *result)
 		csw_complain("cannot start a process: %s", strerror(-ret));
 		return fail(r->o, false, ret, &err);
 	}
-	catch_signals();
 	ret = open_session(r, &err);
 	if (ret < 0)
 		return fail(r->o, !r->o->input, ret,
@@ -415,17 +353,35 @@ static int open_and_measure(struct run *r, struct csw_run_result *result)
 	return status;
 }
 
+/* For the line about a program that still runs. */
+static const char *why_over(const struct run *r, int status, char *out, size_t bytes)
+{
+	int sig = csw_signals_end();
+
+	if (status)
+		snprintf(out, bytes, "counting has failed");
+	else if (sig)
+		snprintf(out, bytes, "SIG%s has ended the run", sigabbrev_np(sig));
+	else
+		snprintf(out, bytes, "%.10g s are over",
+			 (double)r->o->duration_ns / (double)NS_PER_S);
+	return out;
+}
+
 int csw_run(struct csw_run_result *result, const struct csw_options *o,
 	    const struct csw_run_hooks *hooks)
 {
 	struct run r = { .o = o, .hooks = hooks, .program = { .go = -1, .failure = -1 } };
 	int status = o->command ? EXIT_SELF : EXIT_FAILED;
+	char why[64];
 
 	*result = (struct csw_run_result){ .session = NULL };
+	csw_signals_enter(CSW_SIGNALS_COUNTING);
 	csw_progress_init(&r.progress, o);
 	if (o->input || csw_watch_open(&r.watch, o) == 0) /* nobody of a recording need be alive */
 		status = open_and_measure(&r, result);
-	csw_program_end(&r.program);
+	csw_signals_enter(CSW_SIGNALS_AFTER);
+	csw_program_end(&r.program, why_over(&r, status, why, sizeof(why)));
 	csw_watch_close(&r.watch);
 	result->program_status = r.program.status;
 	if (status)

@@ -31,10 +31,6 @@ struct csw_run_result {
 int csw_run(struct csw_run_result *result, const struct csw_options *o,
 	    const struct csw_run_hooks *hooks);
 
-/* Names a file that a second Ctrl-C, which ends csw-sample at once, takes away first; NULL: none.
- * Borrowed. */
-void csw_run_unlink_if_killed(const char *path);
-
 /* How o wants its tables. */
 struct csw_table_opts csw_run_table_opts(const struct csw_options *o);
 

@@ -13,6 +13,7 @@
 
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
+#define EXACT_LEAST 0.9 /* a smaller exact share is worth a line */
 
 static bool wants_colour(const struct csw_options *o)
 {
@@ -120,11 +121,50 @@ static int print(struct csw_show *show, const struct csw_table *table,
 
 static void note(struct csw_show *show, const struct csw_summary *summary)
 {
-	bool add = show->o->interval_ns != 0;
+	uint64_t keep = show->o->interval_ns != 0; /* else the last table holds all before it */
 
-	show->duration_ns = (add ? show->duration_ns : 0) + summary->duration_ns;
-	show->samples = (add ? show->samples : 0) + summary->samples;
+	show->duration_ns = keep * show->duration_ns + summary->duration_ns;
+	show->samples = keep * show->samples + summary->samples;
+	show->oncpu_ns = keep * show->oncpu_ns + summary->oncpu_ns;
+	show->exact_ns = keep * show->exact_ns + summary->exact_ns;
+	show->lost = keep * show->lost + summary->lost;
+	show->throttled = keep * show->throttled + summary->throttled;
+	show->unseen = keep * show->unseen + summary->unseen;
+	show->throttles = keep * show->throttles + summary->throttles;
 	show->nr_cpus = summary->nr_cpus;
+	show->sav = summary->sav;
+	show->by_switch = strcmp(summary->trigger, "switch") == 0 ||
+			  strcmp(summary->trigger, "context-switches") == 0 ||
+			  strncmp(summary->trigger_became, "switch", 6) == 0;
+}
+
+static bool has_thread(const struct csw_table *table)
+{
+	const struct csw_row *row;
+
+	for (size_t i = 0; (row = csw_table_row(table, i)) != NULL; i++) {
+		if (row->kind == CSW_KIND_THREAD || row->kind == CSW_KIND_KERNEL)
+			return true;
+	}
+	return false;
+}
+
+/* By thread, since the rows of another view may be of nobody in particular. */
+static int look_for_threads(struct csw_show *show, const struct csw_session *s,
+			    struct csw_error *err)
+{
+	const struct csw_options *o = show->o;
+	struct csw_table *table;
+	int ret;
+
+	if (show->in_scope || !(o->pids.nr || o->tids.nr || o->cgroup))
+		return 0;
+	ret = csw_table_open(&table, s, CSW_BY_THREAD, NULL, err);
+	if (ret < 0)
+		return ret;
+	show->in_scope = has_thread(table);
+	csw_table_close(table);
+	return 0;
 }
 
 static int show_table(struct csw_show *show, const struct csw_session *s, bool alone)
@@ -141,7 +181,12 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 		ret = print(show, table, &summary, alone, &err);
 	}
 	csw_table_close(table);
-	if (ret < 0 && err.text[0])
+	if (ret == 0)
+		ret = look_for_threads(show, s, &err);
+	/* Whether the library or the C library saw it first, the line is the same. */
+	if (ret < 0 && ferror(show->out->file))
+		csw_output_complain(show->out, ret);
+	else if (ret < 0 && err.text[0])
 		csw_complain("%s", err.text);
 	if (ret < 0)
 		return ret;
@@ -162,6 +207,68 @@ int csw_show_now(struct csw_show *show, const struct csw_session *s)
 int csw_show_last(struct csw_show *show, const struct csw_session *s)
 {
 	return show_table(show, s, show->out->target || (!show->nr && !show->o->interval_ns));
+}
+
+/* ---- what is said at the end ---- */
+
+static void say_nobody_ran(const struct csw_options *o)
+{
+	size_t kinds =
+		(o->pids.nr != 0) + (o->tids.nr != 0) + (o->cgroup != NULL) + (o->command != NULL);
+
+	if (kinds == 1 && o->pids.nr == 1)
+		csw_complain("process %d did not run meanwhile", o->pids.ids[0]);
+	else if (kinds == 1 && o->tids.nr == 1)
+		csw_complain("thread %d did not run meanwhile", o->tids.ids[0]);
+	else if (kinds == 1 && o->cgroup)
+		csw_complain("no thread of cgroup %s ran meanwhile", o->cgroup);
+	else
+		csw_complain("no thread that was asked for ran meanwhile");
+}
+
+/* What to try, by what took most away. */
+static const char *remedy(const struct csw_show *show)
+{
+	if (show->lost && show->lost >= show->throttled && show->lost >= show->unseen)
+		return "records were lost, try a larger --ring-kib";
+	if (show->throttles && show->throttled >= show->unseen)
+		return "the kernel has stopped the trigger, raise "
+		       "kernel.perf_event_max_sample_rate";
+	if (show->sav > 1)
+		return "several threads share a sample, try a smaller --sav";
+	return show->by_switch ? "some switches left no record here"
+			       : "some switches left no record, try --trigger=switch";
+}
+
+static void say_inexact(const struct csw_show *show)
+{
+	/* Cut, as in the report: 89.99 is not 90. */
+	unsigned hundredths = (unsigned)(1e4 * (double)show->exact_ns / (double)show->oncpu_ns);
+
+	csw_complain("only %u.%02u %% of the time on a CPU is exact, counts of the rest may be in "
+		     "[mixed], [lost] or [unknown]: %s",
+		     hundredths / 100, hundredths % 100, remedy(show));
+}
+
+void csw_show_hint(const struct csw_show *show)
+{
+	const struct csw_options *o = show->o;
+	bool scoped = o->pids.nr || o->tids.nr || o->cgroup;
+	bool none_wanted = o->has_duration && !o->duration_ns;
+
+	if (o->quiet || none_wanted)
+		return;
+	if (!show->samples)
+		csw_complain(
+			"no sample came in %.3f s: nothing can be told of single threads; try %s",
+			(double)show->duration_ns / (double)NS_PER_S,
+			show->sav > 1     ? "a smaller --sav"
+			: show->by_switch ? "a longer run"
+					  : "--trigger=switch");
+	else if (scoped && !show->in_scope)
+		say_nobody_ran(o);
+	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
+		say_inexact(show);
 }
 
 void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns)

@@ -17,7 +17,11 @@ struct csw_show {
 	const struct csw_options *o;
 	struct csw_output *out;
 	uint64_t nr;                   /* tables shown */
-	uint64_t duration_ns, samples; /* of all intervals */
+	uint64_t duration_ns, samples; /* of all intervals, as the next line */
+	uint64_t oncpu_ns, exact_ns, lost, throttled, throttles, unseen;
+	uint64_t sav;   /* what it became */
+	bool by_switch; /* the trigger is the software switch */
+	bool in_scope;  /* a thread that was asked for had a row */
 	uint32_t nr_cpus;
 	bool broken; /* a table's numbers did not add up; said once */
 };
@@ -28,6 +32,10 @@ int csw_show_now(struct csw_show *show, const struct csw_session *s);
 
 /* The last one, not yet committed. */
 int csw_show_last(struct csw_show *show, const struct csw_session *s);
+
+/* At most one line on stderr, where the numbers say less than one would think: nobody of those
+ * asked for ran, or much is of no proven thread. */
+void csw_show_hint(const struct csw_show *show);
 
 /* One line on stderr about csw-sample's own CPU time. */
 void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns);

@@ -26,6 +26,8 @@
 	"--driver=sim shows it simulated"
 #define TRIGGER_INSTEAD                                                                            \
 	"works here: --trigger=switch; --driver=sim shows hardware triggers simulated"
+#define LACK_BYTES 1024
+#define CLOCK_SAV_LEAST 100000 /* ns: 10,000 interrupts per second and CPU */
 
 /* What finish() must know of a software event. */
 #define SW_NEVER_IDLE 0x1u
@@ -297,13 +299,14 @@ static int unknown(const struct lookup *l)
 /* "; and there is no hardware PMU here: ...", or "" where there is one. */
 static const char *lack_of_pmu(const struct lookup *l, char *text, size_t bytes)
 {
-	char why[256];
+	char why[256], denial[CSW_TRYOUT_INSTEAD_BYTES];
 
 	text[0] = '\0';
 	if (!csw_tryout_pmu())
 		snprintf(text, bytes, "; and there is no hardware PMU here: %s; %s",
 			 csw_catalogue_no_pmu(why, sizeof(why)),
-			 l->trigger ? TRIGGER_INSTEAD : COUNTER_INSTEAD);
+			 csw_tryout_instead(denial, sizeof(denial),
+					    l->trigger ? TRIGGER_INSTEAD : COUNTER_INSTEAD));
 	return text;
 }
 
@@ -311,7 +314,7 @@ static const char *lack_of_pmu(const struct lookup *l, char *text, size_t bytes)
  * even that. */
 static int refuse_elsewhere(const struct lookup *l)
 {
-	char pmus[128], here[64], lack[512];
+	char pmus[128], here[64], lack[LACK_BYTES];
 
 	if (!csw_pfm_elsewhere(l->head, pmus, sizeof(pmus)))
 		return -ENOENT;
@@ -369,6 +372,14 @@ static int resolve_pfm(const struct lookup *l)
 	return ret;
 }
 
+/* The kernel writes its subsystems in small letters, libpfm4 its events in capitals. */
+static bool may_be_subsystem(const char *name)
+{
+	while (*name && !isupper((unsigned char)*name))
+		name++;
+	return !*name;
+}
+
 /* "a:b" is a tracepoint or an event with a unit mask; where both fail, the likelier of the two
  * speaks. */
 static int resolve_colon(const struct lookup *l)
@@ -389,7 +400,8 @@ static int resolve_colon(const struct lookup *l)
 	ret = resolve_pfm(l);
 	if (ret != -ENOENT)
 		return ret;
-	if (tracepoint_ret == -ENOENT && !strstr(tracepoint_err.text, "; nearest: "))
+	if (tracepoint_ret == -ENOENT ? !subsys_known && !strstr(tracepoint_err.text, "; nearest: ")
+				      : !may_be_subsystem(subsys))
 		return unknown(l);
 	if (l->err)
 		*l->err = tracepoint_err;
@@ -401,7 +413,7 @@ static int resolve_sysfs(const struct lookup *l)
 {
 	static const char *const cores[] = { "cpu/", "cpu_core/", "cpu_atom/" };
 	int ret = csw_sysfs_event(l->head, strlen(l->head), l->out, l->err);
-	char lack[512];
+	char lack[LACK_BYTES];
 
 	for (size_t i = 0; ret == -ENOENT && i < NR(cores); i++)
 		if (!strncmp(l->head, cores[i], strlen(cores[i])) &&
@@ -417,7 +429,7 @@ static int refuse_llc_amd(const struct lookup *l)
 					       "DATA_CACHE_REFILLS_FROM_SYSTEM" };
 	const char *found = nearest[0];
 	struct csw_event ignored;
-	char lack[512];
+	char lack[LACK_BYTES];
 
 	for (size_t i = 0; i < NR(nearest); i++) {
 		memset(&ignored, 0, sizeof(ignored));
@@ -447,7 +459,7 @@ static int resolve_llc(const struct lookup *l)
 		{ true, "::LONGEST_LAT_CACHE:MISS" },
 		{ false, "ix86arch::LLC_MISSES" },
 	};
-	char core[64], name[CSW_EVENT_NAME_BYTES], lack[512];
+	char core[64], name[CSW_EVENT_NAME_BYTES], lack[LACK_BYTES];
 	unsigned nr_core = csw_pfm_core(core, sizeof(core));
 	struct csw_cpu cpu;
 
@@ -580,15 +592,17 @@ int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_er
 static int refuse_planned(const struct planned *p, struct csw_error *err)
 {
 	struct csw_cpu cpu;
-	char why[256];
+	char why[256], denial[CSW_TRYOUT_INSTEAD_BYTES];
+	int ret;
 
 	if (!csw_tryout_pmu())
 		return csw_error_set(err, -EOPNOTSUPP,
-				     "trigger %s needs %s, and there is none here: %s; works here: "
-				     "--trigger=switch; --driver=sim "
-				     "shows %s simulated",
-				     p->name, p->needs, csw_catalogue_no_pmu(why, sizeof(why)),
-				     p->name);
+				     "trigger %s needs %s, and there is none here: %s; %s", p->name,
+				     p->needs, csw_catalogue_no_pmu(why, sizeof(why)),
+				     csw_tryout_instead(denial, sizeof(denial), TRIGGER_INSTEAD));
+	ret = csw_tryout_permission(err);
+	if (ret)
+		return ret;
 	csw_tryout_cpu(&cpu);
 	return csw_error_set(err, -EOPNOTSUPP,
 			     "trigger %s has no entry for this CPU model (%s family %d model %d) "
@@ -612,28 +626,41 @@ static const struct planned *find_planned(const char *head)
  */
 static uint64_t period_floor(const struct csw_event *e)
 {
-	enum { TIMER_FLOOR_NS = 10000 }; /* perf_swevent_start_hrtimer */
 	struct csw_cpu cpu;
 
-	if (e->type == PERF_TYPE_SOFTWARE)
-		return e->flags & CSW_EVENT_CLOCK ? TIMER_FLOOR_NS : 1;
 	if (!(e->flags & CSW_EVENT_HARDWARE))
 		return 1;
 	csw_tryout_cpu(&cpu);
 	return cpu.min_period ? cpu.min_period : 1;
 }
 
-static void settle_sav(struct csw_trigger *out)
+/* A clock overflows by a timer, whatever runs. The kernel would take 10,000 ns (perf_swevent_start_
+ * hrtimer), and a machine does little else then. */
+static int refuse_timer_storm(const struct csw_trigger *t, struct csw_error *err)
+{
+	return csw_error_set(
+		err, -EINVAL,
+		"%s as a trigger interrupts every CPU each --sav ns, and %llu would be "
+		"a storm: ask for %d or more, or better for --trigger=switch, as a "
+		"clock knows nothing of context switches",
+		t->event.name, (unsigned long long)t->sav, CLOCK_SAV_LEAST);
+}
+
+static int settle_sav(struct csw_trigger *out, struct csw_error *err)
 {
 	uint64_t least = period_floor(&out->event);
 	size_t used = strlen(out->event.became);
 
+	if (out->event.type == PERF_TYPE_SOFTWARE && (out->event.flags & CSW_EVENT_CLOCK) &&
+	    out->sav < CLOCK_SAV_LEAST)
+		return refuse_timer_storm(out, err);
 	if (out->sav >= least)
-		return;
+		return 0;
 	snprintf(out->event.became + used, sizeof(out->event.became) - used,
 		 " (sav %llu -> %llu, the kernel's least)", (unsigned long long)out->sav,
 		 (unsigned long long)least);
 	out->sav = least;
+	return 0;
 }
 
 static int resolve_trigger_event(struct lookup *l)
@@ -678,8 +705,8 @@ int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *ou
 		out->phase = CSW_PHASE_BEFORE;
 		out->per_switch = 1;
 	}
-	settle_sav(out);
-	return csw_tryout_event(&out->event, out->sav, TRIGGER_INSTEAD, err);
+	ret = settle_sav(out, err);
+	return ret ? ret : csw_tryout_event(&out->event, out->sav, TRIGGER_INSTEAD, err);
 }
 
 /* ---- for lists ---- */

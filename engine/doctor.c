@@ -244,11 +244,7 @@ static void check_paranoid(struct doctor *d)
 				  "give no sample at all"
 				: "");
 	else
-		tell(d, name, level < 0 ? CSW_STATE_OK : CSW_STATE_LIMITED,
-		     level < 0 ? NULL : "as root: sysctl kernel.perf_event_paranoid=-1",
-		     level < 0 ? "%ld: whole CPUs and tracepoints for everybody"
-			       : "%ld: whole CPUs for everybody, tracepoints not",
-		     level);
+		tell(d, name, CSW_STATE_OK, NULL, "%ld: whole CPUs for everybody", level);
 }
 
 static void check_caps(struct doctor *d)
@@ -461,7 +457,9 @@ static void check_tracepoints(struct doctor *d)
 			   "use a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
 	else
 		tell(d, name, CSW_STATE_OK, NULL,
-		     "tracefs is mounted and readable (sched:sched_switch is %" PRIu64 ")", id);
+		     "tracefs is mounted and readable (sched:sched_switch is %" PRIu64
+		     "); to count them takes what all events take",
+		     id);
 }
 
 static void check_mlock(struct doctor *d)
@@ -575,7 +573,8 @@ static void check_pmu(struct doctor *d)
 	char why[256];
 	int ret = try_cycles();
 
-	/* Whole CPUs may be closed to us, and then tryout cannot tell: our own thread can. */
+	/* The counter that was just tried is a second witness: of this thread, with its own error.
+	 */
 	d->has_pmu = csw_tryout_pmu() && ret != -ENOENT && ret != -EOPNOTSUPP && ret != -ENODEV;
 	if (!d->has_pmu) {
 		tell(d, name, CSW_STATE_MISSING,

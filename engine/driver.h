@@ -20,14 +20,14 @@ struct csw_plan {
 	unsigned nr_counters;
 	const char *cpus;     /* count on these only, "0-3,8"; NULL: on all */
 	bool cgroups;         /* fill in csw_record.cgroup */
-	uint64_t ring_bytes;  /* wished size of one CPU's ring; 0: the driver's choice within its
-				 budget */
+	uint64_t ring_bytes;  /* size of one CPU's ring, that or nothing; 0: the driver's choice
+				 within its budget */
 	uint64_t duration_ns; /* how long the run is meant to last, 0: not known; the simulated
 				 machine ends then */
 	uint32_t estimated;   /* a bit for each counter that has only ordinary samples */
 	const char *input;    /* the recording to be read, NULL: none */
-	uint64_t from_ns,
-		to_ns; /* of a recording: only what happened from here to there, 0: no limit */
+	uint64_t from_ns;     /* of a recording: only what happened from here ... */
+	uint64_t to_ns;       /* ... to there, 0: no limit */
 	bool from_first, to_first; /* ... counted from its first sample */
 	const char *driver_opts;   /* what stood behind "NAME:" in the driver's name, or NULL */
 };
@@ -38,6 +38,12 @@ struct csw_driver; /* each driver's own */
 struct csw_sink {
 	void (*put)(void *ctx, const struct csw_record *rec);
 	void *ctx;
+};
+
+/* Members of struct csw_summary that only a driver knows. */
+struct csw_driver_facts {
+	uint64_t ring_bytes;
+	uint32_t cpus_missed, cpus_gone;
 };
 
 /* csw_driver_ops.caps */
@@ -106,6 +112,10 @@ struct csw_driver_ops {
 	/* Counters off, each CPU's from that CPU, then their last reading. Each CPU's stream then
 	 * ends with one STOP. */
 	int (*stop)(struct csw_driver *drv, struct csw_error *err);
+
+	/* From open to close; the CPUs as they were at the last tick or stop. The call is NULL
+	 * where a driver has neither rings in bytes nor CPUs that come and go. */
+	void (*facts)(const struct csw_driver *drv, struct csw_driver_facts *out);
 
 	void (*close)(struct csw_driver *drv); /* NULL is fine */
 };

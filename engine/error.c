@@ -15,7 +15,7 @@
 int csw_error_set(struct csw_error *err, int code, const char *format, ...)
 {
 	char line[2 * CSW_ERROR_BYTES]; /* longer than the text, so that the cut is made by
-					   csw_escape alone */
+					   csw_escape_line alone */
 	va_list args;
 
 	if (!err)
@@ -24,7 +24,7 @@ int csw_error_set(struct csw_error *err, int code, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	err->code = code;
-	csw_escape(err->text, sizeof(err->text), line);
+	csw_escape_line(err->text, sizeof(err->text), line);
 	return code;
 }
 
@@ -39,6 +39,6 @@ int csw_error_prefix(struct csw_error *err, const char *format, ...)
 	vsnprintf(prefix, sizeof(prefix), format, args);
 	va_end(args);
 	snprintf(line, sizeof(line), "%s: %s", prefix, err->text);
-	csw_escape(err->text, sizeof(err->text), line);
+	csw_escape_line(err->text, sizeof(err->text), line);
 	return err->code;
 }

@@ -9,8 +9,9 @@
  * row has no such thing: no PID, never counted. Totals, completeness and histograms have no place
  * in it; JSON has them.
  *
- * Invariant: a text cell holds neither control bytes (they become \xNN, other bytes that are no
- * UTF-8 too) nor the beginning of a formula: where it would begin with = + - or @, a ' comes first.
+ * Invariant: a text cell holds neither unsafe characters (engine/text: they become \xNN, a
+ * backslash two) nor the beginning of a formula: where it would begin with = + - or @, a ' comes
+ * first.
  */
 #include "engine/report.h"
 
@@ -25,13 +26,10 @@
 /* A cgroup's path may have 4095 bytes, and each may take 4. */
 #define TEXT_BYTES (4 * 4096)
 
-static void put_text(FILE *file, const char *text)
+static void put_escaped(FILE *file, const char *escaped)
 {
-	char escaped[TEXT_BYTES];
-	const char *formula;
+	const char *formula = strchr("=+-@", *escaped) && *escaped ? "'" : "";
 
-	csw_escape(escaped, sizeof(escaped), text);
-	formula = strchr("=+-@", *escaped) && *escaped ? "'" : "";
 	if (!strpbrk(escaped, ",\"")) {
 		fprintf(file, "%s%s", formula, escaped);
 		return;
@@ -48,6 +46,13 @@ static bool is_estimate(const struct csw_table *t, size_t j)
 
 	csw_table_counter(t, j, &counter);
 	return counter.flags & CSW_COUNT_ESTIMATE;
+}
+
+static void put_text(FILE *file, const char *text)
+{
+	char escaped[TEXT_BYTES];
+
+	put_escaped(file, csw_escape(escaped, sizeof(escaped), text));
 }
 
 static void put_header(FILE *file, const struct csw_table *t, const struct csw_keys *keys,
@@ -69,7 +74,7 @@ static void put_header(FILE *file, const struct csw_table *t, const struct csw_k
 				continue;
 			snprintf(title, sizeof(title), "%s%s", keys->text[j], parts[k]);
 			fputc(',', file);
-			put_text(file, title);
+			put_escaped(file, title); /* keys are escaped */
 		}
 	}
 	fputc('\n', file);

@@ -2,7 +2,8 @@
  * The report for programs; docs/report.schema.json is its contract.
  *
  * One row at a time is made and written, so memory does not grow with the rows. Invariant: the
- * output is valid JSON whatever the names hold; bytes that are no UTF-8 become U+FFFD.
+ * output is valid JSON whatever the names hold; bytes that are no UTF-8 become U+FFFD, and no
+ * character is in it as it is that a terminal would obey.
  */
 #include "engine/report.h"
 
@@ -81,11 +82,46 @@ static void set(struct writer *w, json_t *object, const char *key, json_t *value
 
 /* ---- the stream ---- */
 
+static void put_escaped(FILE *file, uint32_t point)
+{
+	if (point < 0x10000) {
+		fprintf(file, "\\u%04x", (unsigned)point);
+		return;
+	}
+	point -= 0x10000; /* as two halves of UTF-16 */
+	fprintf(file, "\\u%04x\\u%04x", 0xd800u + (unsigned)(point >> 10),
+		0xdc00u + (unsigned)(point & 0x3ff));
+}
+
+/* Jansson escapes what JSON demands, and that leaves DEL, C1 and marks of direction. It hands over
+ * whole characters; outside of strings all of them are plain. Never fails: a failed write leaves
+ * its mark on the stream, and csw_report looks at that. */
+static int put_piece(const char *piece, size_t bytes, void *ctx)
+{
+	FILE *file = ctx;
+	const char *end = piece + bytes, *plain = piece;
+	uint32_t point;
+
+	while (piece < end) {
+		int nr = csw_utf8_next(piece, &point);
+
+		if (nr > 0 && !csw_text_is_unsafe(point)) {
+			piece += nr;
+			continue;
+		}
+		fwrite(plain, 1, (size_t)(piece - plain), file);
+		if (nr > 0)
+			put_escaped(file, point);
+		plain = piece += nr > 0 ? nr : 1;
+	}
+	fwrite(plain, 1, (size_t)(piece - plain), file);
+	return 0;
+}
+
 static void dump(struct writer *w, json_t *value)
 {
-	/* A failed write leaves its mark on the stream, and csw_report looks at that. */
 	if (value)
-		json_dumpf(value, w->file, JSON_COMPACT | JSON_ENCODE_ANY);
+		json_dump_callback(value, put_piece, w->file, JSON_COMPACT | JSON_ENCODE_ANY);
 	else
 		w->ret = -ENOMEM;
 	json_decref(value);
@@ -294,6 +330,10 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "simulated", json_boolean(s->simulated));
 	put(w, "estimate", json_boolean(s->estimate));
 	put(w, "duration_ns", number(s->duration_ns));
+	put(w, "cpus", number(s->nr_cpus));
+	put(w, "cpus_missed", number(s->cpus_missed));
+	put(w, "cpus_gone", number(s->cpus_gone));
+	put(w, "ring_bytes", number(s->ring_bytes));
 	put(w, "trigger", trigger(w, s));
 	put(w, "counters", counters(w));
 	put_rows(w);

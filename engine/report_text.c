@@ -512,6 +512,20 @@ static void print_completeness(const struct report *r)
 		NUM(r, s->lost), NUM(r, s->throttled), NUM(r, s->unseen), NUM(r, s->open));
 }
 
+/* The sums hold all the same: they are of what was counted. */
+static void print_cpus(const struct report *r)
+{
+	if (r->s.cpus_missed)
+		fprintf(r->file, "CPUs: %" PRIu32 " came online after the start%s",
+			r->s.cpus_missed, r->s.cpus_gone ? ", " : "");
+	else if (r->s.cpus_gone)
+		fputs("CPUs: ", r->file);
+	if (r->s.cpus_gone)
+		fprintf(r->file, "%" PRIu32 " went offline", r->s.cpus_gone);
+	if (r->s.cpus_missed || r->s.cpus_gone)
+		fputs(": what ran there then is not counted\n", r->file);
+}
+
 /* Counters aside, time must add up as well: every ns of every CPU is somebody's. */
 static void print_time(const struct report *r)
 {
@@ -530,7 +544,13 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 
 	csw_escape(name, sizeof(name), c->name);
 	if (c->flags & CSW_COUNT_NOT_COUNTED) {
-		fprintf(r->file, "conservation %s: never counted\n", name);
+		fprintf(r->file, "conservation %s: never counted", name);
+		if (c->running_ns) {
+			fputs(", not once in ", r->file);
+			print_seconds(r, c->running_ns);
+			fputs(" over all CPUs: this PMU may not have the event", r->file);
+		}
+		fputc('\n', r->file);
 		return;
 	}
 	if (difference)
@@ -568,6 +588,8 @@ static void print_details(const struct report *r)
 		NUM(r, r->s.switches_unseen));
 	fprintf(r->file, "lost records %s of all kinds; throttles %s\n", NUM(r, r->s.lost_records),
 		NUM(r, r->s.throttles));
+	if (r->s.ring_bytes)
+		fprintf(r->file, "ring of each CPU %s KiB\n", NUM(r, r->s.ring_bytes >> 10));
 }
 
 /* A name that became something else is told even without --verbose: no event silently becomes
@@ -595,6 +617,7 @@ static void print_footer(const struct report *r)
 
 	print_totals(r);
 	print_completeness(r);
+	print_cpus(r);
 	print_time(r);
 	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)
 		print_conservation(r, &c);

@@ -403,6 +403,17 @@ static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
 	return to > from ? to - from : 0;
 }
 
+static void fill_facts(struct csw_summary *sum, const struct csw_session *s)
+{
+	struct csw_driver_facts facts = { .ring_bytes = 0 };
+
+	if (s->ops->facts)
+		s->ops->facts(s->drv, &facts);
+	sum->ring_bytes = facts.ring_bytes;
+	sum->cpus_missed = facts.cpus_missed;
+	sum->cpus_gone = facts.cpus_gone;
+}
+
 static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 {
 	const struct csw_slicer *slicer = &s->slicer;
@@ -435,6 +446,7 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->switches_unseen = slicer->unseen_switches;
 	sum->owner_disagreements = slicer->owner_disagreements;
 	sum->throttles = slicer->throttles;
+	fill_facts(sum, s);
 	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
 		const struct csw_slicer_cpu *cpu = &slicer->cpus[i];
 

@@ -292,6 +292,25 @@ static void book_missing(struct csw_slicer_cpu *cpu, const struct csw_ruling *r)
 	}
 }
 
+/* An overflow was taken for missing and has come after all. A late interrupt leaves a remainder;
+ * when the kernel has fallen more than a period behind it begins a new one, and that remainder
+ * stays. Two such remainders look like an overflow that never came, until the next one is early. */
+static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
+{
+	uint64_t *const claims[] = { &cpu->done.unseen, &cpu->done.throttled, &cpu->done.lost };
+
+	/* By division: the readings of a broken recording may be anything. */
+	for (unsigned i = 0; i < 3 && cpu->state.open < 0; i++) {
+		uint64_t early = 0 - (uint64_t)cpu->state.open;
+		uint64_t nr = early / sav + (early % sav != 0);
+
+		if (nr > *claims[i] / sav)
+			nr = *claims[i] / sav;
+		*claims[i] -= nr * sav;
+		cpu->state.open = (long long)((uint64_t)cpu->state.open + nr * sav);
+	}
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
@@ -306,6 +325,7 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		cpu->readings[c] = now[c];
 	}
 	book_missing(cpu, r);
+	take_back(cpu, s->rules.sav);
 	if (!s->each)
 		return book_slice(s, rec->cpu, r, deltas);
 	csw_slices_begin(s->each, rec->cpu, r->stretch.from_ns, r->stretch.to_ns,
@@ -404,6 +424,18 @@ static int follow_cgroup(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint6
 	return 0;
 }
 
+/* An exec may have given the thread on this CPU the sample's TID. Behind a switch the TID can be
+ * that of the thread that left, such as a leader on its way out, and says nothing of who came. */
+static int follow_exec(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
+		       const struct csw_record *rec)
+{
+	const struct csw_cpu_state *state = &cpu->state;
+
+	if (!s->rules.before && (state->switching || state->switches))
+		return 0;
+	return csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, state->owner);
+}
+
 static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
@@ -411,7 +443,7 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
-	if (csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, cpu->state.owner) < 0)
+	if (follow_exec(s, cpu, rec) < 0)
 		return -ENOMEM;
 	denied = hint_denies(s, cpu, rec->tid);
 	s->owner_disagreements += denied;

@@ -63,8 +63,24 @@ static const char *element_end(const char *from)
 	return from;
 }
 
+/* A missing permission is said when nothing else is wrong: a user who gets it shall not learn only
+ * then that a name is mistyped. Where two are missing, both are said. */
+static int put_off(int ret, struct csw_error *denied, const struct csw_error *err)
+{
+	char before[CSW_ERROR_BYTES];
+
+	if (ret != -EACCES)
+		return ret;
+	denied->code = ret;
+	if (!err || strstr(denied->text, err->text))
+		return 0;
+	memcpy(before, denied->text, sizeof(before));
+	csw_error_set(denied, ret, "%s%s%s", before, *before ? "; and " : "", err->text);
+	return 0;
+}
+
 static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *from,
-		       size_t length, struct csw_error *err)
+		       size_t length, struct csw_error *denied, struct csw_error *err)
 {
 	char name[CSW_EVENT_NAME_BYTES];
 	struct csw_event *event = &plan->counters[plan->nr_counters];
@@ -82,7 +98,7 @@ static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, 
 		return csw_error_set(err, -EINVAL, "more than %d events", CSW_COUNTERS_MAX);
 	memcpy(name, from, length);
 	name[length] = '\0';
-	ret = ops->resolve_counter(name, event, err);
+	ret = put_off(ops->resolve_counter(name, event, err), denied, err);
 	if (ret < 0)
 		return ret;
 	for (unsigned i = 0; i < plan->nr_counters; i++) {
@@ -96,6 +112,7 @@ static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, 
 int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
 		  const char *events, uint64_t sav, struct csw_error *err)
 {
+	struct csw_error denied = { .code = 0 };
 	int ret;
 
 	plan->nr_counters = 0;
@@ -104,16 +121,16 @@ int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const
 			err, -EINVAL,
 			"no event is named: say what to count, for example page-faults,task-clock");
 	ret = ops->resolve_trigger(trigger, sav ? sav : 1, &plan->trigger, err);
-	if (ret < 0)
+	if (put_off(ret, &denied, err) < 0)
 		return ret;
 	for (const char *from = events;; from++) {
 		const char *end = element_end(from);
 
-		ret = add_counter(plan, ops, from, (size_t)(end - from), err);
+		ret = add_counter(plan, ops, from, (size_t)(end - from), &denied, err);
 		if (ret < 0)
 			return ret;
 		if (!*end)
-			return 0;
+			return denied.code ? csw_error_set(err, denied.code, "%s", denied.text) : 0;
 		from = end;
 	}
 }

@@ -97,16 +97,19 @@ int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
 	return ret ? ret : (int)nr;
 }
 
-__attribute__((format(printf, 1, 2))) static bool exists(const char *format, ...)
+/* 0: it is there; -ENOENT; -EACCES: nobody lets us look; ... By stat and not by access(2), which
+ * asks for the real user without the capabilities of the program. */
+__attribute__((format(printf, 1, 2))) static int look_for(const char *format, ...)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	va_list args;
 	int ret;
 
 	va_start(args, format);
 	ret = make_path(path, format, args);
 	va_end(args);
-	return !ret && !access(path, F_OK);
+	return ret ? ret : stat(path, &st) ? -errno : 0;
 }
 
 __attribute__((format(printf, 2, 3))) static int open_dir(DIR **out, const char *format, ...)
@@ -200,8 +203,9 @@ int csw_sysfs_online(unsigned **out, struct csw_error *err)
 	free(text);
 	if (ret < 0) {
 		free(cpus);
+		/* -ENOENT would say that a name was wrong: the machine lacks it. */
 		return csw_error_set(
-			err, ret,
+			err, ret == -ENOENT ? -EOPNOTSUPP : ret,
 			"the list of online CPUs, %s, cannot be used: %s; is /sys mounted?", path,
 			strerror(-ret));
 	}
@@ -221,19 +225,14 @@ static bool is_file_name(const char *name)
 	return true;
 }
 
-/* Offers every entry of the directory; NULL: there was no such directory. prefix is put before
- * each. */
-static void offer_dir(struct csw_nearest *nearest, DIR *dir, const char *prefix)
+/* Offers every entry of the directory; NULL: there was no such directory. */
+static void offer_dir(struct csw_nearest *nearest, DIR *dir)
 {
-	char name[256 + CSW_EVENT_NAME_BYTES];
 	struct dirent *entry;
 
-	while (dir && (entry = readdir(dir))) {
-		if (!is_file_name(entry->d_name))
-			continue;
-		snprintf(name, sizeof(name), "%s%s", prefix, entry->d_name);
-		csw_nearest_offer(nearest, name);
-	}
+	while (dir && (entry = readdir(dir)))
+		if (is_file_name(entry->d_name))
+			csw_nearest_offer(nearest, entry->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -246,9 +245,12 @@ static int tracefs_error(int ret, struct csw_error *err)
 		return csw_error_set(
 			err, -EACCES,
 			"tracepoints cannot be looked up: /sys/kernel/tracing is not readable for "
-			"this user; run "
-			"as root, or as root: mount -o remount,mode=755 /sys/kernel/tracing");
-	return csw_error_set(err, ret,
+			"this user; as root: mount -o remount,mode=755 /sys/kernel/tracing (or "
+			"gid=), "
+			"and counting takes CAP_PERFMON or kernel.perf_event_paranoid 0 or less; "
+			"try sudo, or --driver=sim");
+	/* Whatever name was asked for, it is not known to be wrong. */
+	return csw_error_set(err, ret == -ENOENT || ret == -ENOTDIR ? -EOPNOTSUPP : ret,
 			     "tracepoints cannot be looked up: tracefs is not there (%s); as root: "
 			     "mount -t tracefs "
 			     "tracefs /sys/kernel/tracing",
@@ -277,26 +279,57 @@ static int find_tracefs(const char **out, struct csw_error *err)
 	return tracefs_error(worst, err);
 }
 
+/* Beside tracepoints and their subsystems lie files that switch them: a tracepoint has an id. */
+static bool is_tracepoint(const char *events, const char *subsys, const char *event)
+{
+	return is_file_name(event) && !look_for("%s/%s/%s/id", events, subsys, event);
+}
+
+static void offer_tracepoints(struct csw_nearest *nearest, const char *events, const char *subsys)
+{
+	char name[2 * CSW_EVENT_NAME_BYTES + 2];
+	struct dirent *entry;
+	DIR *dir;
+
+	open_dir(&dir, "%s/%s", events, subsys);
+	while (dir && (entry = readdir(dir))) {
+		if (!is_tracepoint(events, subsys, entry->d_name))
+			continue;
+		snprintf(name, sizeof(name), "%.127s:%.127s", subsys, entry->d_name);
+		csw_nearest_offer(nearest, name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void offer_subsystems(struct csw_nearest *nearest, const char *events)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	open_dir(&dir, "%s", events);
+	while (dir && (entry = readdir(dir)))
+		if (is_file_name(entry->d_name) && !look_for("%s/%s/.", events, entry->d_name))
+			csw_nearest_offer(nearest, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
 static int no_tracepoint(const char *events, const char *subsys, const char *event,
 			 bool subsys_known, struct csw_error *err)
 {
-	char wanted[2 * CSW_EVENT_NAME_BYTES + 2], prefix[CSW_EVENT_NAME_BYTES + 1],
-		suffix[CSW_ERROR_BYTES / 2];
+	char wanted[2 * CSW_EVENT_NAME_BYTES + 2], suffix[CSW_ERROR_BYTES / 2];
 	struct csw_nearest nearest;
-	DIR *dir;
 
 	if (subsys_known) {
 		snprintf(wanted, sizeof(wanted), "%.127s:%.127s", subsys, event);
-		snprintf(prefix, sizeof(prefix), "%.127s:", subsys);
 		csw_nearest_init(&nearest, wanted);
-		open_dir(&dir, "%s/%s", events, subsys);
-		offer_dir(&nearest, dir, prefix);
+		offer_tracepoints(&nearest, events, subsys);
 		return csw_error_set(err, -ENOENT, "there is no tracepoint %s%s", wanted,
 				     csw_nearest_suffix(&nearest, suffix, sizeof(suffix)));
 	}
 	csw_nearest_init(&nearest, subsys);
-	open_dir(&dir, "%s", events);
-	offer_dir(&nearest, dir, "");
+	offer_subsystems(&nearest, events);
 	return csw_error_set(err, -ENOENT,
 			     "there is no event %s:%s, and no tracepoint subsystem %s%s", subsys,
 			     event, subsys, csw_nearest_suffix(&nearest, suffix, sizeof(suffix)));
@@ -316,10 +349,10 @@ int csw_sysfs_tracepoint(const char *subsys, const char *event, uint64_t *id, bo
 	ret = find_tracefs(&events, err);
 	if (ret)
 		return ret;
-	*subsys_known = exists("%s/%s/.", events, subsys);
-	ret = *subsys_known
-		      ? csw_sysfs_read(text, sizeof(text), "%s/%s/%s/id", events, subsys, event)
-		      : -ENOENT;
+	ret = look_for("%s/%s/.", events, subsys);
+	*subsys_known = !ret;
+	if (!ret)
+		ret = csw_sysfs_read(text, sizeof(text), "%s/%s/%s/id", events, subsys, event);
 	if (ret == -ENOENT || ret == -ENOTDIR)
 		return no_tracepoint(events, subsys, event, *subsys_known, err);
 	if (ret == -EACCES || ret == -EPERM)
@@ -384,9 +417,9 @@ static int no_term(const struct pmu_parse *p, const char *term)
 
 	csw_nearest_init(&nearest, term);
 	open_dir(&dir, PMUS "/%s/events", p->pmu);
-	offer_dir(&nearest, dir, "");
+	offer_dir(&nearest, dir);
 	open_dir(&dir, PMUS "/%s/format", p->pmu);
-	offer_dir(&nearest, dir, "");
+	offer_dir(&nearest, dir);
 	return csw_error_set(
 		p->err, -ENOENT,
 		"PMU %s has no event and no field \"%s\"%s (see " PMUS "/%s/events and format)",
@@ -493,10 +526,16 @@ static int no_pmu(const char *pmu, struct csw_error *err)
 	char suffix[CSW_ERROR_BYTES / 2];
 	struct csw_nearest nearest;
 	DIR *dir;
+	int ret;
 
 	csw_nearest_init(&nearest, pmu);
-	open_dir(&dir, PMUS);
-	offer_dir(&nearest, dir, "");
+	ret = open_dir(&dir, PMUS);
+	if (ret) /* no PMU at all, not even of software: no name is wrong there */
+		return csw_error_set(err, ret == -ENOENT ? -EOPNOTSUPP : ret,
+				     "PMU \"%s\" cannot be looked up in " PMUS
+				     " (%s); is /sys mounted? as root: mount -t sysfs sysfs /sys",
+				     pmu, strerror(-ret));
+	offer_dir(&nearest, dir);
 	return csw_error_set(err, -ENOENT, "there is no PMU \"%s\" in " PMUS "%s", pmu,
 			     csw_nearest_suffix(&nearest, suffix, sizeof(suffix)));
 }
@@ -519,7 +558,21 @@ static bool counts_nothing(const char *pmu)
 static bool is_core_pmu(const char *pmu)
 {
 	return !strcmp(pmu, "cpu") || !strncmp(pmu, "cpu_", 4) || !strncmp(pmu, "armv", 4) ||
-	       exists(PMUS "/%s/cpus", pmu);
+	       !look_for(PMUS "/%s/cpus", pmu);
+}
+
+bool csw_sysfs_lacks_core_pmu(void)
+{
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	if (open_dir(&dir, PMUS))
+		return false; /* not known */
+	while (!found && (entry = readdir(dir)))
+		found = is_file_name(entry->d_name) && is_core_pmu(entry->d_name);
+	closedir(dir);
+	return !found;
 }
 
 static int check_pmu(const char *pmu, uint64_t *type, struct csw_error *err)
@@ -541,7 +594,7 @@ static int check_pmu(const char *pmu, uint64_t *type, struct csw_error *err)
 	if (counts_nothing(pmu))
 		return csw_error_set(err, -EOPNOTSUPP,
 				     "PMU %s does not count events: it traces or probes", pmu);
-	if (exists(PMUS "/%s/cpumask", pmu))
+	if (!look_for(PMUS "/%s/cpumask", pmu))
 		return csw_error_set(err, -EOPNOTSUPP,
 				     "PMU %s counts for a whole package, not per CPU: its events "
 				     "cannot belong to a thread; use "
@@ -708,8 +761,7 @@ static int put_tracepoint(void *ctx, const char *event)
 {
 	const struct each *each = ctx;
 
-	/* Beside the events lie the subsystem's own switches, which are files. */
-	return exists("%s/%s/%s/id", each->events, each->group, event)
+	return is_tracepoint(each->events, each->group, event)
 		       ? each->tracepoint(each->ctx, each->group, event)
 		       : 0;
 }

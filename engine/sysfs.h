@@ -25,26 +25,30 @@ int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
 int csw_sysfs_cpulist(const char *text, unsigned *cpus, unsigned max);
 
 /* The online CPUs, ascending: how many (> 0) and *out, the caller's to free(); or -errno and *out =
- * NULL. */
+ * NULL. -EOPNOTSUPP: no /sys. */
 int csw_sysfs_online(unsigned **out, struct csw_error *err);
 
-/* The id of a tracepoint. -EACCES: tracefs is not readable; -ENOENT: no such tracepoint, with the
- * nearest of its subsystem, and *subsys_known true; or no such subsystem, with the nearest. */
+/* The id of a tracepoint. -EACCES: tracefs is not readable; -EOPNOTSUPP: it is not mounted;
+ * -ENOENT: no such tracepoint, with the nearest of its subsystem, and *subsys_known true; or no
+ * such subsystem, with the nearest. */
 int csw_sysfs_tracepoint(const char *subsys, const char *event, uint64_t *id, bool *subsys_known,
 			 struct csw_error *err);
 
 /* "pmu/terms/" (length bytes of it) into out->type, config*, became and flags. -ENOENT: no such PMU
  * or term; -EINVAL: malformed; -EOPNOTSUPP: a PMU that counts for a whole package, or does not
- * count at all. */
+ * count at all; or no /sys. */
 int csw_sysfs_event(const char *text, size_t length, struct csw_event *out, struct csw_error *err);
+
+/* The kernel has registered no PMU of the cores. false also where that cannot be seen. */
+bool csw_sysfs_lacks_core_pmu(void);
 
 /* A CPU on which an event of this perf_event_attr.type can be opened: the first of its PMU, else
  * the first online. */
 int csw_sysfs_cpu_for(uint32_t type);
 
 /* Calls fn with every tracepoint, or with every named event of every PMU that counts at all; a
- * value other than 0 ends that and is returned. -EACCES, -ENOENT: tracefs cannot be read, with the
- * reason. */
+ * value other than 0 ends that and is returned. -EACCES, -EOPNOTSUPP: tracefs cannot be read, with
+ * the reason. */
 int csw_sysfs_each_tracepoint(int (*fn)(void *ctx, const char *subsys, const char *event),
 			      void *ctx, struct csw_error *err);
 int csw_sysfs_each_pmu_event(int (*fn)(void *ctx, const char *pmu, const char *event,

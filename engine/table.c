@@ -10,17 +10,24 @@
 
 #define FIRST_CAPACITY 256
 
+/* Not aligned_alloc: that cannot grow in place, and a large array grows by moving pages about. */
 static int grow(struct csw_aggregation *agg)
 {
 	size_t capacity = agg->capacity ? agg->capacity * 2 : FIRST_CAPACITY;
-	unsigned char *rows;
+	size_t before = agg->memory ? (size_t)(agg->rows - (unsigned char *)agg->memory) : 0;
+	size_t offset;
+	unsigned char *memory;
 
-	if (capacity > UINT32_MAX || capacity > SIZE_MAX / agg->stride)
+	if (capacity > UINT32_MAX || capacity > (SIZE_MAX - CSW_ROW_ALIGN) / agg->stride)
 		return -ENOMEM;
-	rows = realloc(agg->rows, capacity * agg->stride);
-	if (!rows)
+	memory = realloc(agg->memory, capacity * agg->stride + CSW_ROW_ALIGN);
+	if (!memory)
 		return -ENOMEM;
-	agg->rows = rows;
+	offset = -(uintptr_t)memory % CSW_ROW_ALIGN;
+	if (offset != before)
+		memmove(memory + offset, memory + before, agg->nr * agg->stride);
+	agg->memory = memory;
+	agg->rows = memory + offset;
 	agg->capacity = capacity;
 	return 0;
 }
@@ -29,9 +36,10 @@ int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters
 {
 	size_t cells = nr_counters * sizeof(struct csw_cell);
 	size_t buckets = histograms ? nr_counters * CSW_BUCKETS * sizeof(uint64_t) : 0;
+	size_t bytes = sizeof(struct csw_agg_row) + cells + buckets;
 
 	*agg = (struct csw_aggregation){
-		.stride = sizeof(struct csw_agg_row) + cells + buckets,
+		.stride = (bytes + CSW_ROW_ALIGN - 1) / CSW_ROW_ALIGN * CSW_ROW_ALIGN,
 		.nr_counters = nr_counters,
 		.histograms = histograms,
 	};
@@ -60,7 +68,7 @@ int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool
 
 void csw_aggregation_free(struct csw_aggregation *agg)
 {
-	free(agg->rows);
+	free(agg->memory);
 	*agg = (struct csw_aggregation){ .nr = 0 };
 }
 
@@ -68,7 +76,7 @@ void csw_aggregation_free(struct csw_aggregation *agg)
 static void clear_sums(const struct csw_aggregation *agg, uint32_t nr)
 {
 	struct csw_agg_row *row = csw_aggregation_row(agg, nr);
-	const size_t sums = offsetof(struct csw_agg_row, slices);
+	const size_t sums = offsetof(struct csw_agg_row, proven);
 
 	memset((unsigned char *)row + sums, 0, agg->stride - sums);
 	for (unsigned i = 0; i < agg->nr_counters; i++)
@@ -146,27 +154,8 @@ static unsigned bucket_of(uint64_t value)
 	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-static void count_whole(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas)
+void csw_aggregation_bucket(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas)
 {
-	struct csw_cell *cell = csw_aggregation_row(agg, nr)->cells;
-
-	for (unsigned i = 0; i < agg->nr_counters; i++, cell++) {
-		if (deltas[i] < cell->min)
-			cell->min = deltas[i];
-		if (deltas[i] > cell->max)
-			cell->max = deltas[i];
-		if (agg->histograms)
-			csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
-	}
-}
-
-void csw_aggregation_count(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
-			   bool whole)
-{
-	struct csw_cell *cell = csw_aggregation_row(agg, nr)->cells;
-
 	for (unsigned i = 0; i < agg->nr_counters; i++)
-		cell[i].sum += deltas[i];
-	if (whole)
-		count_whole(agg, nr, deltas);
+		csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
 }

@@ -38,45 +38,6 @@ int csw_utf8_next(const char *s, uint32_t *point)
 
 /* ---- escaping ---- */
 
-/* C1 controls are valid UTF-8, yet terminals obey them: U+009B is as good as ESC [. */
-static bool is_control(uint32_t point)
-{
-	return point < 0x20 || (point >= 0x7f && point < 0xa0);
-}
-
-const char *csw_escape(char *out, size_t bytes, const char *in)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t used = 0, cut = 0; /* cut: where "..." would still fit */
-
-	if (!bytes)
-		return out;
-	while (*in) {
-		unsigned char byte = (unsigned char)*in;
-		char piece[4] = { '\\', 'x', digits[byte >> 4], digits[byte & 15] };
-		uint32_t point;
-		int nr = csw_utf8_next(in, &point);
-		bool plain = nr > 0 && !is_control(point);
-		size_t need = plain ? (size_t)nr : sizeof(piece);
-
-		if (used + need >= bytes) {
-			used = cut;
-			for (int dots = 0; dots < DOTS && used + 1 < bytes; dots++)
-				out[used++] = '.';
-			break;
-		}
-		memcpy(out + used, plain ? in : piece, need);
-		used += need;
-		in += plain ? nr : 1;
-		if (used + DOTS < bytes)
-			cut = used;
-	}
-	out[used] = '\0';
-	return out;
-}
-
-/* ---- the width of text on a terminal ---- */
-
 struct range {
 	uint32_t first, last;
 };
@@ -89,6 +50,82 @@ static bool lies_in(uint32_t point, const struct range *ranges, size_t nr)
 	}
 	return false;
 }
+
+/* C1 controls are valid UTF-8, yet terminals obey them: U+009B is as good as ESC [. Marks of
+ * direction let a name rearrange what stands beside it, and line separators end a line in some
+ * readers of JSON and CSV. */
+bool csw_text_is_unsafe(uint32_t point)
+{
+	static const struct range unsafe[] = {
+		{ 0x61c, 0x61c },   { 0x200e, 0x200f }, { 0x2028, 0x202e },
+		{ 0x2066, 0x2069 }, { 0xfdd0, 0xfdef },
+	};
+
+	if (point < 0xa0)
+		return point < 0x20 || point >= 0x7f;
+	return (point & 0xfffe) == 0xfffe || /* the last two of every plane */
+	       lies_in(point, unsafe, sizeof(unsafe) / sizeof(*unsafe));
+}
+
+/* What the next character becomes, in piece[4]: its length, and *taken, the bytes of in behind it.
+ */
+static size_t escape_one(char piece[4], const char *in, bool backslashes, size_t *taken)
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char byte = (unsigned char)*in;
+	uint32_t point;
+	int nr = csw_utf8_next(in, &point);
+
+	*taken = 1;
+	if (nr > 0 && !csw_text_is_unsafe(point)) {
+		*taken = (size_t)nr;
+		memcpy(piece, in, *taken);
+		if (byte != '\\' || !backslashes)
+			return *taken;
+		piece[1] = '\\';
+		return 2;
+	}
+	memcpy(piece, (char[4]){ '\\', 'x', digits[byte >> 4], digits[byte & 15] }, 4);
+	return 4;
+}
+
+static const char *escape(char *out, size_t bytes, const char *in, bool backslashes)
+{
+	size_t used = 0, cut = 0; /* cut: where "..." would still fit */
+
+	if (!bytes)
+		return out;
+	while (*in) {
+		char piece[4];
+		size_t taken, need = escape_one(piece, in, backslashes, &taken);
+
+		if (used + need >= bytes) {
+			used = cut;
+			for (int dots = 0; dots < DOTS && used + 1 < bytes; dots++)
+				out[used++] = '.';
+			break;
+		}
+		memcpy(out + used, piece, need);
+		used += need;
+		in += taken;
+		if (used + DOTS < bytes)
+			cut = used;
+	}
+	out[used] = '\0';
+	return out;
+}
+
+const char *csw_escape(char *out, size_t bytes, const char *in)
+{
+	return escape(out, bytes, in, true);
+}
+
+const char *csw_escape_line(char *out, size_t bytes, const char *in)
+{
+	return escape(out, bytes, in, false);
+}
+
+/* ---- the width of text on a terminal ---- */
 
 /* wcwidth() would need the caller's locale, which a library must not set. The large blocks are
  * enough for padding. */

@@ -13,10 +13,18 @@
  * no valid one. */
 int csw_utf8_next(const char *s, uint32_t *point);
 
-/* Copies in to out[bytes] so that any terminal can show it: printable ASCII and valid UTF-8 stay,
- * control characters (C1 too) and bytes that are no UTF-8 become \xNN. What does not fit is cut
- * between characters and ends in "...". Returns out. */
+/* Must not be shown as it is: controls (C1 too), what turns the direction of text around it or
+ * breaks its line, and what Unicode says is no character. */
+bool csw_text_is_unsafe(uint32_t point);
+
+/* Copies in to out[bytes] so that any terminal can show it and nothing in it can be taken for
+ * something else: printable ASCII and valid UTF-8 stay, the bytes of unsafe characters and those
+ * that are no UTF-8 become \xNN, and a backslash becomes two. What does not fit is cut between
+ * characters and ends in "...". Returns out. */
 const char *csw_escape(char *out, size_t bytes, const char *in);
+
+/* The same for a line whose parts have been escaped: backslashes stay as they are. */
+const char *csw_escape_line(char *out, size_t bytes, const char *in);
 
 /* Cells that a terminal needs for s, which is without control characters. */
 unsigned csw_text_width(const char *s);

@@ -42,6 +42,16 @@ void csw_tryout_cpu(struct csw_cpu *out)
 		memset(out, 0, sizeof(*out));
 }
 
+static int try_attr(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = ops->perf_event_open(attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	ops->close(fd);
+	return 0;
+}
+
 /* 0 or -errno. On a whole CPU, as the engine will open it: what needs more rights than a task's own
  * counter shows now. */
 static int try_open(const struct csw_event *event, uint64_t period)
@@ -58,18 +68,33 @@ static int try_open(const struct csw_event *event, uint64_t period)
 		.exclude_kernel = event->exclude_kernel,
 		.exclude_hv = event->exclude_hv,
 	};
-	int fd = ops->perf_event_open(&attr, -1, csw_sysfs_cpu_for(event->type), -1,
-				      PERF_FLAG_FD_CLOEXEC);
 
-	if (fd < 0)
-		return fd;
-	ops->close(fd);
-	return 0;
+	return try_attr(&attr, -1, csw_sysfs_cpu_for(event->type));
 }
 
 static bool is_missing(int ret)
 {
 	return ret == -ENOENT || ret == -EOPNOTSUPP || ret == -ENODEV || ret == -ENXIO;
+}
+
+static bool is_denied(int ret)
+{
+	return ret == -EACCES || ret == -EPERM;
+}
+
+/* The least that one may ask for: allowed to all at perf_event_paranoid 2. */
+static int try_own_cycles(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return try_attr(&attr, 0, -1);
 }
 
 /* Cycles are what every PMU can count. */
@@ -79,8 +104,70 @@ bool csw_tryout_pmu(void)
 						 .config = PERF_COUNT_HW_CPU_CYCLES };
 	int ret = try_open(&cycles, 0);
 
+	if (is_denied(ret))
+		ret = try_own_cycles();
+	if (is_denied(ret))
+		return !csw_sysfs_lacks_core_pmu();
 	return !is_missing(ret) && ret != -ENOSYS;
 }
+
+/* ---- permission ---- */
+
+/* What is missing and what helps, the same for every event: tracepoints that are only counted need
+ * no more (perf_trace_event_perm), but to be looked up in tracefs. */
+static void describe_denial(char *text, size_t bytes, int ret)
+{
+	char paranoid[32];
+
+	if (csw_sysfs_read(paranoid, sizeof(paranoid), "/proc/sys/kernel/perf_event_paranoid") <= 0)
+		strcpy(paranoid, "not readable");
+	snprintf(text, bytes,
+		 "counting on whole CPUs is not permitted: kernel.perf_event_paranoid is %s; needs "
+		 "CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), or as root: sysctl "
+		 "kernel.perf_event_paranoid=0%s; try sudo, or --driver=sim",
+		 paranoid,
+		 ret == -EPERM ? "; in a container its seccomp profile may forbid perf_event_open"
+			       : "");
+}
+
+static int try_permission(void)
+{
+	static const struct csw_event switches = { .type = PERF_TYPE_SOFTWARE,
+						   .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+	int ret = try_open(&switches, 0);
+
+	return is_denied(ret) ? ret : 0;
+}
+
+static int refuse_permission(int ret, struct csw_error *err)
+{
+	char text[CSW_TRYOUT_INSTEAD_BYTES];
+
+	describe_denial(text, sizeof(text), ret);
+	return csw_error_set(err, -EACCES, "%s", text);
+}
+
+int csw_tryout_permission(struct csw_error *err)
+{
+	int ret = try_permission();
+
+	return ret ? refuse_permission(ret, err) : 0;
+}
+
+const char *csw_tryout_instead(char *text, size_t bytes, const char *instead)
+{
+	static const char besides[] = "besides, ";
+	int ret = try_permission();
+
+	if (!ret)
+		return instead;
+	snprintf(text, bytes, "%s", besides);
+	if (bytes > strlen(besides))
+		describe_denial(text + strlen(besides), bytes - strlen(besides), ret);
+	return text;
+}
+
+/* ---- why not ---- */
 
 const char *csw_catalogue_no_pmu(char *text, size_t bytes)
 {
@@ -102,8 +189,9 @@ const char *csw_catalogue_no_pmu(char *text, size_t bytes)
 
 static int refuse_missing(const struct csw_event *event, const char *instead, struct csw_error *err)
 {
-	char why[256];
+	char why[256], denial[CSW_TRYOUT_INSTEAD_BYTES];
 
+	instead = csw_tryout_instead(denial, sizeof(denial), instead);
 	if (!(event->flags & CSW_EVENT_HARDWARE))
 		return csw_error_set(err, -EOPNOTSUPP, "%s: this kernel cannot count it (%s); %s",
 				     event->name, event->became, instead);
@@ -116,23 +204,6 @@ static int refuse_missing(const struct csw_event *event, const char *instead, st
 			     "an event of this CPU model by "
 			     "its libpfm4 name or as raw rNNN",
 			     event->name, event->became);
-}
-
-static int refuse_permission(const struct csw_event *event, int ret, struct csw_error *err)
-{
-	char paranoid[32];
-
-	if (csw_sysfs_read(paranoid, sizeof(paranoid), "/proc/sys/kernel/perf_event_paranoid") <= 0)
-		strcpy(paranoid, "not readable");
-	return csw_error_set(
-		err, -EACCES,
-		"%s: counting on whole CPUs is not permitted: kernel.perf_event_paranoid is %s; "
-		"needs CAP_PERFMON "
-		"(CAP_SYS_ADMIN before Linux 5.8), or as root: sysctl "
-		"kernel.perf_event_paranoid=%d%s",
-		event->name, paranoid, event->type == PERF_TYPE_TRACEPOINT ? -1 : 0,
-		ret == -EPERM ? "; in a container its seccomp profile may forbid perf_event_open"
-			      : "");
 }
 
 static int refuse_invalid(const struct csw_event *event, uint64_t period, struct csw_error *err)
@@ -162,10 +233,13 @@ int csw_tryout_event(const struct csw_event *event, uint64_t period, const char 
 		return 0;
 	if (period && is_missing(ret) && !try_open(event, 0))
 		ret = -EINVAL; /* a PMU without interrupts says EOPNOTSUPP to a period */
-	if (is_missing(ret))
+	/* Without permission the kernel says no more than that; what is not there would not come
+	 * with it. */
+	if (is_missing(ret) ||
+	    (is_denied(ret) && (event->flags & CSW_EVENT_HARDWARE) && !csw_tryout_pmu()))
 		return refuse_missing(event, instead, err);
-	if (ret == -EACCES || ret == -EPERM)
-		return refuse_permission(event, ret, err);
+	if (is_denied(ret))
+		return refuse_permission(ret, err);
 	if (ret == -EINVAL)
 		return refuse_invalid(event, period, err);
 	if (ret == -ENOSYS)

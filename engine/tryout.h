@@ -3,6 +3,7 @@
 #define CSW_ENGINE_TRYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,8 +33,17 @@ void csw_tryout_set_ops_for_tests(const struct csw_tryout_ops *ops);
 int csw_tryout_event(const struct csw_event *event, uint64_t period, const char *instead,
 		     struct csw_error *err);
 
-/* Does the kernel have any hardware counter? True also when we may not ask. */
+/* Does the kernel have any hardware counter? Asked in ways that need no rights; true also when all
+ * of them are closed to us. */
 bool csw_tryout_pmu(void);
+
+/* What to say that works here: `instead`, unless counting on whole CPUs is not permitted at all,
+ * which then comes into text. */
+const char *csw_tryout_instead(char *text, size_t bytes, const char *instead);
+#define CSW_TRYOUT_INSTEAD_BYTES 512
+
+/* 0, or -EACCES and *err: may whole CPUs be counted on, whatever the event? */
+int csw_tryout_permission(struct csw_error *err);
 
 /* The CPU as ops tell it; zeroed when they fail. */
 void csw_tryout_cpu(struct csw_cpu *out);

@@ -259,6 +259,18 @@ static void add_cpus(struct csw_table *t, const struct csw_result *result)
 
 /* ---- sums and proofs ---- */
 
+/* Some PMUs open codes that they do not have, and such an event stays 0 for ever. So a hardware
+ * event that never occurred on any CPU in all that time is not told apart from one that cannot
+ * occur, and is not called 0. What software counts is 0 where nothing happened. */
+static uint32_t never_flags(const struct csw_event *event, uint64_t total, uint64_t running_ns)
+{
+	const uint64_t long_enough_ns = 1000000000;
+
+	return (event->flags & CSW_EVENT_HARDWARE) && !total && running_ns >= long_enough_ns
+		       ? CSW_COUNT_NOT_COUNTED
+		       : 0;
+}
+
 /* Sums what is shown, not what it was made from: so conservation also proves the grouping. */
 static void sum_counters(struct csw_table *t, const struct csw_result *result)
 {
@@ -269,6 +281,10 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		memcpy(c->name, event->name, sizeof(c->name));
 		memcpy(c->became, event->became, sizeof(c->became));
 		c->total = result->totals[j];
+		c->flags = csw_view_count_flags(result->enabled_ns, result->running_ns) |
+			   never_flags(event, c->total, result->running_ns);
+		if (c->estimated)
+			c->flags = CSW_COUNT_ESTIMATE;
 		c->nanoseconds = event->flags & CSW_EVENT_NANOSECONDS ? 1 : 0;
 	}
 	for (size_t i = 0; i < t->nr_rows; i++) {
@@ -276,9 +292,8 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 
 		for (unsigned j = 0; j < t->nr_counters; j++, count++) {
 			t->counters[j].rows += count->value;
-			count->flags = csw_view_row_flags(&t->rows[t->order[i]], count);
-			if (t->counters[j].estimated)
-				count->flags |= CSW_COUNT_ESTIMATE;
+			count->flags = csw_view_row_flags(&t->rows[t->order[i]], count) |
+				       t->counters[j].flags;
 			if (count->min > count->max)
 				count->min = count->max = 0;
 		}
@@ -503,8 +518,7 @@ int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *o
 		.unproven = c->unproven,
 		.enabled_ns = t->enabled_ns,
 		.running_ns = t->running_ns,
-		.flags = c->estimated ? CSW_COUNT_ESTIMATE
-				      : csw_view_count_flags(t->enabled_ns, t->running_ns),
+		.flags = c->flags,
 		.nanoseconds = c->nanoseconds,
 	};
 	return 0;

@@ -3,7 +3,7 @@
  *
  * Invariant: the order is total and does not depend on the order in which rows were made, as far as
  * anything that is shown tells them apart. What `top` hides is in the row `rest`, so the shown rows
- * add up as before.
+ * add up as before. `rest` and `other` are remainders, no rows to compare with: they come last.
  */
 #define _GNU_SOURCE /* qsort_r */
 #include "engine/view_table.h"
@@ -171,8 +171,10 @@ static int compare_rows(const void *x, const void *y, void *ctx)
 	const struct sorting *s = ctx;
 	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
 	const struct csw_row *a = &s->t->rows[i], *b = &s->t->rows[k];
-	int ret = compare_column(s, i, k);
+	int ret = ascending(a->kind == CSW_KIND_OTHER, b->kind == CSW_KIND_OTHER);
 
+	if (!ret)
+		ret = compare_column(s, i, k);
 	if (!ret)
 		ret = compare_ids(a->pid, b->pid);
 	if (!ret)
@@ -225,20 +227,29 @@ static void fold_row(struct csw_table *t, uint32_t to, uint32_t from)
 	fold_counts(t, to, from);
 }
 
+/* Folds order[from..to) into `rest`, which takes their place. */
+static void fold_rest(struct csw_table *t, size_t from, size_t to)
+{
+	uint32_t rest = csw_view_open_row(t, CSW_KIND_REST, -1, -1);
+
+	for (size_t i = from; i < to; i++)
+		fold_row(t, rest, t->order[i]);
+	t->order[from] = rest;
+	memmove(t->order + from + 1, t->order + to, (t->nr_rows - to) * sizeof(*t->order));
+	t->nr_rows -= to - from - 1;
+}
+
 void csw_view_order_rows(struct csw_table *t, const struct csw_view_order *order, uint64_t top)
 {
 	struct sorting s = { .t = t, .order = order };
-	uint32_t rest;
+	size_t nr;
 
 	t->nr_rows = t->nr_made;
 	for (size_t i = 0; i < t->nr_rows; i++)
 		t->order[i] = (uint32_t)i;
 	qsort_r(t->order, t->nr_rows, sizeof(*t->order), compare_rows, &s);
-	if (!top || t->nr_rows <= top)
-		return;
-	rest = csw_view_open_row(t, CSW_KIND_REST, -1, -1);
-	for (size_t i = top; i < t->nr_rows; i++)
-		fold_row(t, rest, t->order[i]);
-	t->order[top] = rest;
-	t->nr_rows = (size_t)top + 1;
+	for (nr = t->nr_rows; nr && t->rows[t->order[nr - 1]].kind == CSW_KIND_OTHER;)
+		nr--;
+	if (top && nr > top)
+		fold_rest(t, (size_t)top, nr);
 }

@@ -8,6 +8,7 @@ struct csw_view_counter {
 	char name[CSW_EVENT_NAME_BYTES];
 	char became[CSW_EVENT_NAME_BYTES];
 	uint64_t total, rows, unproven;
+	uint32_t flags; /* of the counter as a whole, over all CPUs */
 	uint32_t nanoseconds;
 	bool estimated; /* from ordinary samples */
 };
@@ -121,7 +122,8 @@ struct csw_view_order {
 int csw_view_order_find(struct csw_view_order *out, const struct csw_result *result,
 			const char *name, struct csw_error *err);
 
-/* Puts all rows in order; top: folds the others into `rest`, which is shown last; 0: none. */
+/* Puts all rows in order, `other` last; top: folds what is between so many and `other` into `rest`;
+ * 0: nothing. */
 void csw_view_order_rows(struct csw_table *t, const struct csw_view_order *order, uint64_t top);
 
 #endif

@@ -24,7 +24,8 @@
 
 static struct {
 	bool has_pmu;
-	int refuses; /* -errno for every call; 0: as below */
+	int refuses;      /* -errno for every call; 0: as below */
+	bool own_threads; /* ... but for those on a thread of one's own */
 	struct csw_cpu cpu;
 	int opened, closed;
 	struct perf_event_attr last;
@@ -34,13 +35,17 @@ static struct {
 static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 		       unsigned long flags)
 {
-	assert_int_equal(pid, -1);
+	/* a whole CPU, or what every user may ask for */
+	if (pid)
+		assert_int_equal(pid, -1);
+	else
+		assert_true(cpu == -1 && attr->exclude_kernel && attr->exclude_hv);
 	assert_int_equal(group, -1);
 	assert_int_equal(flags, PERF_FLAG_FD_CLOEXEC);
 	assert_int_equal(attr->disabled, 1);
 	kernel.last = *attr;
 	kernel.last_cpu = cpu;
-	if (kernel.refuses)
+	if (kernel.refuses && (pid || !kernel.own_threads))
 		return kernel.refuses;
 	switch (attr->type) {
 	case PERF_TYPE_SOFTWARE:
@@ -235,6 +240,7 @@ static void test_tracepoints(void **state)
 	      "exceptions:page_fault_user");
 	check_refused("sched:sched_swich", -ENOENT, SAYS("sched:sched_switch"));
 	check_refused("shced:sched_switch", -ENOENT, SAYS("nearest: sched"));
+	check_refused("syscalls:enabel", -ENOENT, SAYS("no tracepoint syscalls:enabel"));
 	check_refused("a:b:c", -ENOENT, SAYS("a:b:c"));
 	check_refused("..:id", -ENOENT, SAYS("no event"));
 }
@@ -392,6 +398,7 @@ static void test_no_model(void **state)
 	      "perf::PERF_COUNT_HW_CACHE_L1D:READ:MISS 0x10000");
 	check_trigger_refused("PERF_COUNT_SW_CONTEXT_SWITCHES:u", 1, -EINVAL,
 			      SAYS("no sample at all"));
+	check_trigger_refused("PERF_COUNT_SW_CPU_CLOCK", 1, -EINVAL, SAYS("storm"));
 	check_refused("LLC_MISSES", -EOPNOTSUPP, SAYS("libpfm4 knows no core event"));
 	strcpy(kernel.cpu.vendor, "AuthenticAMD");
 	check_refused("LLC_MISSES", -EOPNOTSUPP, SAYS("AMD"));
@@ -422,15 +429,58 @@ static void test_permission(void **state)
 {
 	(void)state;
 	kernel.refuses = -EACCES;
+	tree_file(PMUS "cpu/type", "4\n");
 	check_refused("cycles", -EACCES,
-		      SAYS("perf_event_paranoid is 2", "CAP_PERFMON", "CAP_SYS_ADMIN", "=0"));
+		      SAYS("perf_event_paranoid is 2", "CAP_PERFMON", "CAP_SYS_ADMIN", "=0",
+			   "; try sudo, or --driver=sim"));
 	check_refused("page-faults", -EACCES, SAYS("perf_event_paranoid is 2"));
-	check_refused("sched:sched_switch", -EACCES, SAYS("perf_event_paranoid=-1"));
+	/* to count a tracepoint takes no more than to count anything */
+	check_refused("sched:sched_switch", -EACCES, SAYS("perf_event_paranoid=0"));
+	check_trigger_refused("auto", 1, -EACCES, SAYS("counting on whole CPUs"));
+	check_trigger_refused("seg_load", 1, -EACCES, SAYS("counting on whole CPUs"));
+	check_trigger_refused("seg_laod", 1, -ENOENT, SAYS("nearest: seg_load"));
+	check_refused("nonsense", -ENOENT, SAYS("nonsense"));
 	kernel.refuses = -EPERM;
 	check_refused("page-faults", -EACCES, SAYS("seccomp"));
 	check_trigger_refused("switch", 1, -EACCES, SAYS("CAP_PERFMON"));
 	tree_file("/proc/sys/kernel/perf_event_paranoid", "");
 	check_refused("page-faults", -EACCES, SAYS("not readable"));
+}
+
+/* What is not there is said also to those who may not count: their own thread tells, or sysfs. */
+static void test_no_pmu_and_no_permission(void **state)
+{
+	(void)state;
+	kernel.refuses = -EACCES;
+	for (int own = 0; own < 2; own++) {
+		kernel.own_threads = own;
+		check_refused("cycles", -EOPNOTSUPP,
+			      SAYS("no", "hardware PMU", "KVM", "besides, counting on whole CPUs",
+				   "try sudo"));
+		check_refused("r412e", -EOPNOTSUPP, SAYS("hardware PMU", "besides, "));
+		check_trigger_refused("seg_load", 1, -EOPNOTSUPP,
+				      SAYS("needs a hardware PMU", "KVM",
+					   "besides, counting on whole CPUs is not permitted"));
+	}
+	kernel.has_pmu = true; /* and now the thread's own cycles count */
+	check_refused("cycles", -EACCES, SAYS("counting on whole CPUs"));
+	check_trigger_refused("seg_load", 1, -EACCES, SAYS("counting on whole CPUs"));
+}
+
+/* No name is wrong where names cannot be looked up, but one that no tracepoint can have. */
+static void test_no_tracefs(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s" TRACING, tree_root);
+	tree_remove(path);
+	check_refused("sched:sched_switch", -EOPNOTSUPP, SAYS("mount -t tracefs"));
+	check_refused("shced:sched_switch", -EOPNOTSUPP, SAYS("mount -t tracefs"));
+	check_refused("LONGEST_LAT_CAHCE:MISS", -ENOENT, SAYS("LONGEST_LAT_CACHE"));
+	snprintf(path, sizeof(path), "%s/sys", tree_root);
+	tree_remove(path);
+	check_refused("msr/tsc/", -EOPNOTSUPP, SAYS("is /sys mounted?"));
 }
 
 static void test_other_errors(void **state)
@@ -537,9 +587,9 @@ static void test_other_triggers(void **state)
 	(void)state;
 	check_trigger("page-faults", 1, 1, CSW_PHASE_ANY, 0, "page-faults");
 	check_trigger("sched:sched_switch", 3, 3, CSW_PHASE_ANY, 0, "sched:sched_switch");
-	check_trigger("task-clock", 1, 10000, CSW_PHASE_ANY, 0,
-		      "task-clock (sav 1 -> 10000, the kernel's least)");
-	check_trigger("task-clock", 1000000, 1000000, CSW_PHASE_ANY, 0, "task-clock");
+	check_trigger("task-clock", 100000, 100000, CSW_PHASE_ANY, 0, "task-clock");
+	check_trigger_refused("task-clock", 1, -EINVAL, SAYS("storm", "100000", "=switch"));
+	check_trigger_refused("cpu-clock", 99999, -EINVAL, SAYS("storm", "99999"));
 	check_trigger_refused("msr/tsc/", 1, -EINVAL, SAYS("cannot overflow", "--trigger=switch"));
 	check_trigger_refused("cycles", 1, -EOPNOTSUPP, SAYS("KVM", "--trigger=switch"));
 	check_trigger_refused("dummy", 1, -EOPNOTSUPP, SAYS("counts nothing"));
@@ -602,14 +652,24 @@ static int failures(void)
 int main(void)
 {
 	const struct CMUnitTest skl[] = {
-		ON_MACHINE(test_software),       ON_MACHINE(test_modifiers),
-		ON_MACHINE(test_tracepoints),    ON_MACHINE(test_sysfs),
-		ON_MACHINE(test_hybrid_cpu),     ON_MACHINE(test_hardware),
-		ON_MACHINE(test_libpfm4),        ON_MACHINE(test_llc_misses),
-		ON_MACHINE(test_no_pmu),         ON_MACHINE(test_permission),
-		ON_MACHINE(test_other_errors),   ON_MACHINE(test_unknown),
-		ON_MACHINE(test_hostile),        ON_MACHINE(test_switch),
-		ON_MACHINE(test_other_triggers), ON_MACHINE(test_planned_triggers),
+		ON_MACHINE(test_software),
+		ON_MACHINE(test_modifiers),
+		ON_MACHINE(test_tracepoints),
+		ON_MACHINE(test_sysfs),
+		ON_MACHINE(test_hybrid_cpu),
+		ON_MACHINE(test_hardware),
+		ON_MACHINE(test_libpfm4),
+		ON_MACHINE(test_llc_misses),
+		ON_MACHINE(test_no_pmu),
+		ON_MACHINE(test_permission),
+		ON_MACHINE(test_no_pmu_and_no_permission),
+		ON_MACHINE(test_no_tracefs),
+		ON_MACHINE(test_other_errors),
+		ON_MACHINE(test_unknown),
+		ON_MACHINE(test_hostile),
+		ON_MACHINE(test_switch),
+		ON_MACHINE(test_other_triggers),
+		ON_MACHINE(test_planned_triggers),
 	};
 	const struct CMUnitTest core[] = { ON_MACHINE(test_core) };
 	const struct CMUnitTest nhm[] = { ON_MACHINE(test_nhm) };

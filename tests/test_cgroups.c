@@ -1,4 +1,5 @@
-/* engine/cgroups: ids and paths on a made-up hierarchy; an id is the inode of a directory, there as here. */
+/* engine/cgroups: ids and paths on a made-up hierarchy; an id is the inode of a directory, there as
+ * here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,6 +27,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -113,6 +115,22 @@ static void finish(struct run *run)
 	run->stderr_text = read_all(run->err);
 	close(run->out);
 	close(run->err);
+}
+
+/* A run that hangs fails its test, not the whole program. */
+static void assert_ends_within(const struct run *run, int ms, const char *what)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	for (int waited = 0; waited < ms; waited += 10) {
+		assert_int_equal(waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT),
+				 0);
+		if (info.si_pid)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 10 * NS_PER_MS }, NULL);
+	}
+	kill(run->pid, SIGKILL);
+	fail_msg("%s: still runs after %d ms", what, ms);
 }
 
 static void release(struct run *run)
@@ -427,6 +445,161 @@ static void test_output_file(void **state)
 	expect("-o /dev/null -d 0.1 " SIM, 0, NULL, NULL);
 }
 
+static void in_dir(char path[512], const char *name)
+{
+	assert_true(snprintf(path, 512, "%s/%s", dir, name) < 512);
+}
+
+static bool is_link(const char *name)
+{
+	char path[512];
+	struct stat st;
+
+	in_dir(path, name);
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static void put_link(const char *name, const char *target)
+{
+	char path[512];
+
+	in_dir(path, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* What is behind a link is written, be it there or not; the link stays. */
+static void test_output_through_links(void **state)
+{
+	static const char *const names[] = { "link", "chain" };
+
+	(void)state;
+	put_link("link", "behind");
+	put_link("chain", "./link");
+	for (size_t i = 0; i < 4; i++) {
+		char args[128];
+
+		if (i % 2 == 0)
+			remove_file("behind");
+		snprintf(args, sizeof(args), "-o \"$DIR/%s\" -d 0.1 " SIM, names[i / 2]);
+		expect(args, 0, NULL, NULL);
+		assert_true(is_link("link") && is_link("chain"));
+		assert_int_equal(count_files("behind"), 1);
+		assert_false(is_link("behind"));
+	}
+	put_link("astray", "no/such/folder");
+	put_link("loop", "pool");
+	put_link("pool", "loop");
+	expect("-o \"$DIR/astray\" -d 1000000 " SIM, 1, NULL, "No such file");
+	expect("-o \"$DIR/loop\" -d 1000000 " SIM, 1, NULL, "symbolic links");
+	expect("-I 100 -o \"$DIR/loop\" -d 1000000 " SIM, 1, NULL, "symbolic links");
+	assert_true(is_link("astray") && is_link("loop") && is_link("pool"));
+}
+
+/* As long as a name can be: whatever it is called meanwhile must not be longer. */
+static void test_output_with_a_long_name(void **state)
+{
+	char name[NAME_MAX + 2], args[1024];
+
+	(void)state;
+	memset(name, 'n', NAME_MAX + 1);
+	name[NAME_MAX] = '\0';
+	snprintf(args, sizeof(args), "-o \"$DIR/%s\" -d 0.1 " SIM, name);
+	expect(args, 0, NULL, NULL);
+	expect(args, 0, NULL, NULL);
+	assert_int_equal(count_files("nnn"), 1);
+	memset(name, 'n', NAME_MAX + 1);
+	name[NAME_MAX + 1] = '\0';
+	snprintf(args, sizeof(args), "-o \"$DIR/%s\" -d 1000000 " SIM, name);
+	expect(args, 1, NULL, "name too long");
+	expect("-o '' -d 1000000 " SIM, 2, NULL, "-o: must not be empty");
+	expect("--output= -d 1000000 " SIM, 2, NULL, "must not be empty");
+	assert_int_equal(count_files(".csw"), 0);
+}
+
+/* A limit on the size of files is an error like a full disk. */
+static void test_output_beyond_the_limit(void **state)
+{
+	struct rlimit before, small;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 1024;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	start(&run, "-o \"$DIR/limited\" --format=json -d 0.1 " SIM);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	finish(&run);
+	judge(&run, "RLIMIT_FSIZE", 1, NULL, "File too large");
+	release(&run);
+	assert_int_equal(count_files("limited") + count_files(".csw"), 0);
+}
+
+static bool has_nameless_files(void)
+{
+	int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* However it ends, at whatever time after its start: nothing half-written is left. */
+static void test_output_of_who_is_killed(void **state)
+{
+	static const int signals[] = { SIGKILL, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+	(void)state;
+	for (size_t i = has_nameless_files() ? 0 : 1; i < sizeof(signals) / sizeof(*signals); i++) {
+		for (int ms = 0; ms < 30; ms += 3) {
+			struct run run;
+
+			start(&run, "-o \"$DIR/killed\" -d 1000000 " SIM);
+			sleep_ms(ms);
+			kill(run.pid, signals[i]);
+			sleep_ms(150); /* two within 100 ms are one */
+			kill(run.pid, signals[i]);
+			assert_ends_within(&run, PATIENCE_MS, "two signals");
+			finish(&run);
+			release(&run);
+			remove_file("killed"); /* complete, where the first one ended the run */
+			assert_int_equal(count_files("killed") + count_files(".csw"), 0);
+		}
+	}
+}
+
+/* Who waits for its reader can be ended all the same. */
+static void test_sigterm_while_the_pipe_is_full(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGHUP, SIGQUIT };
+
+	(void)state;
+#ifdef __SANITIZE_THREAD__
+	printf("skip: the thread sanitizer keeps signals back while a call of the C library "
+	       "blocks\n");
+	skip();
+#endif
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct run run;
+		int pipes[2];
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		assert_true(fcntl(pipes[1], F_SETPIPE_SZ, 4096) >= 4096);
+		start_on(&run, SIM "-d 0.1 --format=json --histogram", pipes[1], -1);
+		for (int queued = 0; queued < 4096; sleep_ms(10))
+			assert_int_equal(ioctl(pipes[0], FIONREAD, &queued), 0);
+		sleep_ms(100);
+		kill(run.pid, signals[i]);
+		assert_ends_within(&run, 2000, "a signal while the report is blocked");
+		run.out = temp_file();
+		finish(&run);
+		judge(&run, "a full pipe", 1000 + signals[i], NULL, NULL);
+		release(&run);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+}
+
 static void test_stdout_that_fails(void **state)
 {
 	(void)state;
@@ -449,7 +622,7 @@ static void expect_epipe(const char *args)
 	close(pipes[0]);
 	start_on(&run, args, pipes[1], -1);
 	finish(&run);
-	judge(&run, args, 1, NULL, "Broken pipe");
+	judge(&run, args, 1, NULL, "cannot write to the standard output: its reader has closed it");
 	release(&run);
 }
 
@@ -486,8 +659,9 @@ static void test_formats(void **state)
 
 static void test_trigger_and_events(void **state)
 {
-	json_t *report = report_of(SIM "--trigger=seg_load --sav=2 --event=cycles -e instructions "
-				       "--ring-kib=64 --duration=0.2 --format=json");
+	json_t *report =
+		report_of(SIM "-q --trigger=seg_load --sav=2 --event=cycles -e instructions "
+			      "--ring-kib=64 --duration=0.2 --format=json");
 	json_t *trigger = json_object_get(report, "trigger");
 
 	(void)state;
@@ -605,6 +779,32 @@ static void test_overhead(void **state)
 {
 	(void)state;
 	expect(SIM "-d 0.2 --overhead", 0, "[idle]", "overhead: ");
+}
+
+/* Where the numbers say less than one would think, one line says so, and what to try. */
+static void test_hints(void **state)
+{
+	static const struct {
+		const char *args, *err;
+	} cases[] = {
+		{ SIM "-d 0.3 --sav=7", "try a smaller --sav" },
+		{ SIM "-d 0.3 --sav=7 -I 100", "try a smaller --sav" },
+		{ SIM "-d 0.1 --sav=1000000", "no sample came in 0.100 s" },
+		{ "--driver=sim:vanish=300 -d 0.3", "try --trigger=switch" },
+		{ "--driver=sim:vanish=300 -d 0.3 --trigger=switch", "left no record here" },
+		{ "--driver=sim:ring=16,stall_ms=200 -d 0.5", "try a larger --ring-kib" },
+		{ "--driver=sim:throttle=2 -d 0.5", "kernel.perf_event_max_sample_rate" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char quiet[256];
+
+		expect(cases[i].args, 0, "page-faults", cases[i].err);
+		snprintf(quiet, sizeof(quiet), "%s --quiet", cases[i].args);
+		expect(quiet, 0, "page-faults", NULL);
+	}
+	expect(SIM "-d 0.3", 0, "page-faults", NULL);
 }
 
 /* ---- intervals ---- */
@@ -956,9 +1156,47 @@ static void test_completion_knows_every_option(void **state)
 	free(script);
 }
 
+/* ---- the manual ---- */
+
+/* The simulated machine itself says which options it has. */
+static void test_manual_knows_every_option_of_the_simulation(void **state)
+{
+	static const char list[] = "the options are: ";
+	char path[512], *page, *names, *name;
+	struct run run;
+	size_t nr = 0;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/man/csw-sample.1", CSW_SOURCE_DIR);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	page = read_all(fd);
+	close(fd);
+	start(&run, "--driver=sim:nonsense=1");
+	finish(&run);
+	names = strstr(run.stderr_text, list);
+	assert_non_null(names);
+	names += strlen(list);
+	names[strcspn(names, "\n")] = '\0';
+	while ((name = strsep(&names, ","))) {
+		char row[64];
+
+		snprintf(row, sizeof(row), "\n%s\t", name + strspn(name, " "));
+		if (!strstr(page, row))
+			fail_msg("the manual has no row for the option %s", name);
+		nr++;
+	}
+	assert_true(nr > 5);
+	free(page);
+	release(&run);
+}
+
 /* ---- on the real kernel: programs ---- */
 
-#define PERF "--driver=perf -e page-faults "
+#define PERF_LOUD "--driver=perf -e page-faults "
+/* How much of a short run is exact is up to the machine: no hints, where they are not the point. */
+#define PERF PERF_LOUD "--quiet "
 
 static void test_status_of_the_program(void **state)
 {
@@ -973,13 +1211,35 @@ static void test_status_of_the_program(void **state)
 	expect(PERF "-- touch \"$DIR/ran\" >&-", 125, NULL, "it is closed");
 	assert_int_equal(count_files("ran"), 0);
 	expect(PERF "-- true >/dev/full", 125, NULL, "No space left");
-	expect(PERF "-d 0.2 -o /dev/null -- sleep 5", 143, NULL, "sent SIGTERM to it");
+	expect(PERF "-d 0.2 -o /dev/null -- sleep 5", 143, NULL,
+	       "0.2 s are over and sleep still runs: sent it SIGTERM");
 	expect(PERF "-- sh -c 'echo hello'", 0, "hello\n", NULL);
+}
+
+/* The status and the one line are the same each time, whoever comes first. */
+static void test_exec_that_fails(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		expect(PERF "-- /no/such/program", 127, NULL, "cannot run /no/such/program");
+		expect(PERF "-- /", 126, NULL, "cannot run /");
+	}
+}
+
+/* What csw-sample does with signals is nothing that its program inherits. */
+static void test_signals_of_the_program(void **state)
+{
+	expect(PERF "-o /dev/null -- sh -c 'kill -PIPE $$'", 128 + SIGPIPE, NULL, NULL);
+	expect(PERF "-o /dev/null -- sh -c 'kill -XFSZ $$'", 128 + SIGXFSZ, NULL, NULL);
+	expect(PERF "-o /dev/null -- sh -c 'kill -HUP $$'", 128 + SIGHUP, NULL, NULL);
+	expect(PERF "-- grep -E '^Sig(Blk|Ign)' /proc/self/status", 0,
+	       "SigBlk:\t0000000000000000\n", NULL);
+	(void)state;
 }
 
 static void test_default_run_of_a_program(void **state)
 {
-	json_t *report = report_of("--format=json --driver=auto -- true"), *counters;
+	json_t *report = report_of("-q --format=json --driver=auto -- true"), *counters;
 
 	(void)state;
 	counters = json_object_get(report, "counters");
@@ -1046,8 +1306,8 @@ static void test_a_thread_is_no_process(void **state)
 	assert_int_equal(read(there[0], &tid, sizeof(tid)), sizeof(tid));
 	snprintf(args, sizeof(args), PERF "-d 0.1 -p %d", (int)tid);
 	expect(args, 1, NULL, "this is a thread of process");
-	snprintf(args, sizeof(args), PERF "-d 0.1 -t %d", (int)tid);
-	expect(args, 0, "[other]", NULL);
+	snprintf(args, sizeof(args), PERF_LOUD "-d 0.1 -t %d", (int)tid);
+	expect(args, 0, "[other]", "did not run meanwhile");
 	close(back[1]);
 	pthread_join(thread, NULL);
 	close(there[0]);
@@ -1109,8 +1369,8 @@ static void test_scope_selects_rows(void **state)
 		json_t *report, *row;
 		char args[128];
 
-		snprintf(args, sizeof(args), "-e task-clock -d 0.3 --format=json %s%d", options[i],
-			 (int)pid);
+		snprintf(args, sizeof(args), "-q -e task-clock -d 0.3 --format=json %s%d",
+			 options[i], (int)pid);
 		report = report_of(args);
 		json_array_foreach(json_object_get(report, "rows"), j, row)
 		{
@@ -1183,13 +1443,13 @@ static void await_handlers(const struct run *run)
 
 static void test_signals_end_the_run(void **state)
 {
-	static const int signals[] = { SIGINT, SIGTERM };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		struct run run;
 
-		start(&run, "--driver=perf --format=json"); /* nothing else says when to end */
+		start(&run, "-q --driver=perf --format=json"); /* nothing else says when to end */
 		await_handlers(&run);
 		sleep_ms(300);
 		kill(run.pid, signals[i]);
@@ -1216,6 +1476,179 @@ static void test_second_interrupt(void **state)
 	judge(&run, "SIGINT twice", 1000 + SIGINT, NULL, NULL);
 	release(&run);
 	assert_int_equal(count_files("killed"), 0);
+}
+
+/* The id that a program has written; 0: not yet. */
+static pid_t pid_in(const char *name)
+{
+	char *text = file_text(name);
+	pid_t pid = text && strchr(text, '\n') ? (pid_t)strtol(text, NULL, 10) : 0;
+
+	free(text);
+	return pid;
+}
+
+static pid_t await_pid(const char *name)
+{
+	for (int i = 0; i < PATIENCE_MS / 10; i++, sleep_ms(10)) {
+		if (pid_in(name))
+			return pid_in(name);
+	}
+	fail_msg("the program never said its id");
+	return 0;
+}
+
+/* A zombie, whose new parent takes its time, has ended. */
+static bool has_ended(pid_t pid)
+{
+	char path[64], state = 'X';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'X';
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
+/* csw-sample alone is told to end, at once: its program must not stay. */
+static void test_no_program_is_left(void **state)
+{
+	static const int signals[] = { SIGINT, SIGHUP, SIGTERM, SIGQUIT };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct run run;
+		pid_t pid;
+
+		remove_file("pid");
+		start(&run, PERF "-o \"$DIR/killed\" -- sh -c 'trap \"\" INT; "
+				 "echo $$ >\"$DIR/pid\"; exec sleep 60'");
+		pid = await_pid("pid");
+		sleep_ms(200);
+		kill(pid, SIGSTOP); /* or the first one would end it */
+		kill(run.pid, SIGINT);
+		sleep_ms(200);
+		kill(run.pid, signals[i]);
+		assert_ends_within(&run, PATIENCE_MS, "two signals");
+		finish(&run);
+		judge(&run, "two signals", 1000 + signals[i], NULL, NULL);
+		release(&run);
+		for (int ms = 0; !has_ended(pid) && ms < 2000; ms += 10)
+			sleep_ms(10);
+		if (!has_ended(pid)) {
+			kill(pid, SIGKILL);
+			fail_msg("signal %d left the program running", signals[i]);
+		}
+		assert_int_equal(count_files("killed") + count_files(".csw"), 0);
+	}
+}
+
+#define STUBBORN "sh -c 'trap \"\" TERM; echo $$ >\"$DIR/pid\"; exec sleep 60'"
+
+/* A program that does not want to end is not waited for without bound. */
+static void test_program_that_ignores_sigterm(void **state)
+{
+	int64_t begin = wall_ms();
+	struct run run;
+
+	(void)state;
+	start(&run, PERF "-d 0.3 -o \"$DIR/stubborn\" -- " STUBBORN);
+	assert_ends_within(&run, PATIENCE_MS, "a program that ignores SIGTERM");
+	finish(&run);
+	assert_int_equal(run.status, 128 + SIGKILL);
+	assert_string_equal(
+		run.stderr_text,
+		"csw-sample: 0.3 s are over and sh still runs: sent it SIGTERM\n"
+		"csw-sample: sh has not ended within 5 s of SIGTERM: sent it SIGKILL\n");
+	assert_true(wall_ms() - begin >= 5000);
+	release(&run);
+	assert_int_equal(count_files("stubborn"), 1);
+	remove_file("stubborn");
+}
+
+/* Nor does csw-sample wait for it when it is itself told to end. */
+static void test_sigterm_while_the_program_is_waited_for(void **state)
+{
+	struct run run;
+	pid_t pid;
+
+	(void)state;
+	remove_file("pid");
+	start(&run, PERF "-d 0.3 -o \"$DIR/stubborn\" -- " STUBBORN);
+	pid = await_pid("pid");
+	sleep_ms(1000);
+	kill(run.pid, SIGTERM);
+	assert_ends_within(&run, 2000, "SIGTERM while the program is waited for");
+	finish(&run);
+	judge(&run, "SIGTERM", 1000 + SIGTERM, NULL, "0.3 s are over and sh still runs");
+	release(&run);
+	kill(pid, SIGKILL);
+	assert_int_equal(count_files("stubborn") + count_files(".csw"), 0);
+}
+
+/* As with nohup(1), and in a shell's background jobs. */
+static void test_ignored_signals_stay_ignored(void **state)
+{
+	static const int signals[] = { SIGINT, SIGHUP, SIGQUIT };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		int64_t begin = wall_ms();
+		struct run run;
+
+		signal(signals[i], SIG_IGN);
+		start(&run, PERF "-d 1 --format=json");
+		signal(signals[i], SIG_DFL);
+		await_handlers(&run);
+		kill(run.pid, signals[i]);
+		sleep_ms(200);
+		kill(run.pid, signals[i]);
+		finish(&run);
+		judge(&run, "an ignored signal", 0, "\"rows\"", NULL);
+		assert_true(wall_ms() - begin >= 1000);
+		release(&run);
+	}
+}
+
+static void expect_no_hint_of_sleep(const char *args)
+{
+	struct run run;
+
+	start(&run, args);
+	finish(&run);
+	assert_int_equal(run.status, 0);
+	if (strstr(run.stderr_text, "meanwhile"))
+		fail_msg("%s: %s", args, run.stderr_text);
+	release(&run);
+}
+
+/* Nobody of those that were asked for ran: one line says it, and the status is that of success. */
+static void test_who_did_not_run(void **state)
+{
+	pid_t pid = start_sleeper(PATIENCE_MS), busy = start_spinner();
+	char args[128], said[64];
+
+	(void)state;
+	sleep_ms(50);
+	snprintf(args, sizeof(args), PERF_LOUD "-d 0.2 -p %d", (int)pid);
+	snprintf(said, sizeof(said), "process %d did not run meanwhile", (int)pid);
+	expect(args, 0, "[other]", said);
+	snprintf(args, sizeof(args), PERF_LOUD "-d 0.2 --by=cpu -p %d", (int)pid);
+	expect(args, 0, "page-faults", said);
+	snprintf(args, sizeof(args), PERF "-d 0.2 -p %d", (int)pid);
+	expect(args, 0, "[other]", NULL);
+	snprintf(args, sizeof(args), PERF_LOUD "-d 0.2 -p %d,%d", (int)pid, (int)busy);
+	expect_no_hint_of_sleep(args);
+	snprintf(args, sizeof(args), PERF_LOUD "-d 0.2 -I 50 -t %d", (int)busy);
+	expect_no_hint_of_sleep(args);
+	kill(pid, SIGKILL);
+	kill(busy, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(waitpid(busy, NULL, 0), busy);
 }
 
 static void test_sigusr1_shows_the_table(void **state)
@@ -1319,7 +1752,7 @@ static void test_reader_goes_away(void **state)
 	close(pipes[0]);
 	run.out = temp_file();
 	finish(&run);
-	judge(&run, "a pipe that is closed", 1, NULL, "Broken pipe");
+	judge(&run, "a pipe that is closed", 1, NULL, "its reader has closed it");
 	assert_true(wall_ms() - begin < PATIENCE_MS);
 	release(&run);
 }
@@ -1338,7 +1771,7 @@ static void test_real_delay(void **state)
 	       "within the 60000 ms of --delay: nothing was counted");
 	assert_true(wall_ms() - begin < PATIENCE_MS);
 	/* Who is whose child is known from before. */
-	report = report_of("-e task-clock --delay=200 --format=json -- sh -c "
+	report = report_of("-q -e task-clock --delay=200 --format=json -- sh -c "
 			   "'(i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done) & wait'");
 	{
 		json_t *row;
@@ -1353,9 +1786,19 @@ static void test_real_delay(void **state)
 	json_decref(report);
 }
 
+/* A hint at the end is no progress; whether there is one is up to the machine. */
+static char *progress_of(const char *args)
+{
+	char *text = on_terminal(args, true), *hint = strstr(text, "csw-sample: only ");
+
+	if (hint)
+		*hint = '\0';
+	return text;
+}
+
 static void test_progress(void **state)
 {
-	char *text = on_terminal(PERF "-d 2.6 --format=csv", true);
+	char *text = progress_of(PERF_LOUD "-d 2.6 --format=csv");
 	size_t length = strlen(text);
 
 	(void)state;
@@ -1365,10 +1808,10 @@ static void test_progress(void **state)
 	assert_null(strchr(text, '\n'));
 	assert_true(length > 4 && strcmp(text + length - 4, "\r\033[K") == 0);
 	free(text);
-	text = on_terminal(PERF "-d 2.6 --quiet", true);
+	text = on_terminal(PERF "-d 2.6", true);
 	assert_string_equal(text, "");
 	free(text);
-	text = on_terminal(PERF "-d 0.5", true);
+	text = progress_of(PERF_LOUD "-d 0.5");
 	assert_string_equal(text, "");
 	free(text);
 }
@@ -1381,6 +1824,7 @@ static int make_dir(void **state)
 	strcpy(dir, "cli-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }); /* SIGQUIT shall leave nothing */
 	setenv("CSW", CSW_SAMPLE, 1);
 	setenv("DIR", dir, 1);
 	return 0;
@@ -1402,6 +1846,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_bad_usage),
 		cmocka_unit_test(test_output_file),
+		cmocka_unit_test(test_output_through_links),
+		cmocka_unit_test(test_output_with_a_long_name),
+		cmocka_unit_test(test_output_beyond_the_limit),
+		cmocka_unit_test(test_output_of_who_is_killed),
+		cmocka_unit_test(test_sigterm_while_the_pipe_is_full),
 		cmocka_unit_test(test_stdout_that_fails),
 		cmocka_unit_test(test_closed_pipe),
 		cmocka_unit_test(test_formats),
@@ -1410,6 +1859,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_order_and_top),
 		cmocka_unit_test(test_rate_raw_histogram),
 		cmocka_unit_test(test_overhead),
+		cmocka_unit_test(test_hints),
 		cmocka_unit_test(test_intervals),
 		cmocka_unit_test(test_intervals_that_divide_the_run),
 		cmocka_unit_test(test_intervals_as_csv_and_text),
@@ -1420,9 +1870,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_recording_usage),
 		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
+		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
 	};
 	const struct CMUnitTest kernel[] = {
 		cmocka_unit_test(test_status_of_the_program),
+		cmocka_unit_test(test_exec_that_fails),
+		cmocka_unit_test(test_signals_of_the_program),
 		cmocka_unit_test(test_default_run_of_a_program),
 		cmocka_unit_test(test_ids_that_have_gone),
 		cmocka_unit_test(test_a_thread_is_no_process),
@@ -1432,6 +1885,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_signals_end_the_run),
 		cmocka_unit_test(test_second_interrupt),
+		cmocka_unit_test(test_no_program_is_left),
+		cmocka_unit_test(test_program_that_ignores_sigterm),
+		cmocka_unit_test(test_sigterm_while_the_program_is_waited_for),
+		cmocka_unit_test(test_ignored_signals_stay_ignored),
+		cmocka_unit_test(test_who_did_not_run),
 		cmocka_unit_test(test_sigusr1_shows_the_table),
 		cmocka_unit_test(test_sigusr1_replaces_the_file),
 		cmocka_unit_test(test_real_intervals),

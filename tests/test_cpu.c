@@ -11,6 +11,10 @@
 #include "engine/cpu.h"
 #include "tests/tree.h"
 
+/* The other architectures' csw_cpu_identify under another name; see CMakeLists.txt. */
+int csw_cpu_identify_arm64(struct csw_cpu *out);
+int csw_cpu_identify_riscv64(struct csw_cpu *out);
+
 static void test_x86_text(void **state)
 {
 	struct csw_cpu cpu;
@@ -42,15 +46,37 @@ static void test_arm64_text(void **state)
 		"/proc/cpuinfo",
 		"processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
 		"CPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
-	assert_int_equal(csw_cpu_identify_generic(&cpu), 0);
+	assert_int_equal(csw_cpu_identify_arm64(&cpu), 0);
 	assert_string_equal(cpu.vendor, "ARM");
 	assert_int_equal(cpu.family, 8);
 	assert_int_equal(cpu.model, 0xd0c);
 	assert_int_equal(cpu.stepping, 1);
 	assert_string_equal(cpu.hypervisor, "");
 	tree_bytes("/proc/device-tree/hypervisor/compatible", "linux,kvm\0", 10);
-	assert_int_equal(csw_cpu_identify_generic(&cpu), 0);
+	assert_int_equal(csw_cpu_identify_arm64(&cpu), 0);
 	assert_string_equal(cpu.hypervisor, "KVM");
+}
+
+static void test_riscv64_text(void **state)
+{
+	struct csw_cpu cpu;
+
+	(void)state;
+	tree_file("/proc/cpuinfo", "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdch_sscofpmf\n"
+				   "mmu\t\t: sv57\nuarch\t\t: sifive,u74-mc\nmvendorid\t: 0x489\n"
+				   "marchid\t\t: 0x8000000000000007\nmimpid\t\t: 0x10\n");
+	assert_int_equal(csw_cpu_identify_riscv64(&cpu), 0);
+	assert_string_equal(cpu.vendor, "0x489");
+	assert_string_equal(cpu.brand, "sifive,u74-mc");
+	assert_int_equal(cpu.family, -1);
+	assert_int_equal(cpu.model, -1); /* 64 bits are more than the field holds */
+	assert_int_equal(cpu.stepping, 0x10);
+	assert_int_equal(cpu.min_period, 1);
+	/* QEMU's generic CPU has no name. */
+	tree_file("/proc/cpuinfo",
+		  "processor\t: 0\nisa\t\t: rv64imafdch_sscofpmf\nmvendorid\t: 0x0\n");
+	assert_int_equal(csw_cpu_identify_riscv64(&cpu), 0);
+	assert_string_equal(cpu.brand, "rv64imafdch_sscofpmf");
 }
 
 static void test_power_text(void **state)
@@ -115,11 +141,13 @@ static void test_this_machine(void **state)
 	(void)state;
 	assert_int_equal(csw_cpu_identify(&by_cpuid), 0);
 	assert_int_equal(csw_cpu_identify_generic(&by_text), 0);
+	assert_in_range(by_cpuid.min_period, 1, 2);
+	if (!by_text.vendor[0])
+		return; /* no vendor_id: this machine's lines have other names */
 	assert_string_equal(by_cpuid.vendor, by_text.vendor);
 	assert_int_equal(by_cpuid.family, by_text.family);
 	assert_int_equal(by_cpuid.model, by_text.model);
 	assert_int_equal(by_cpuid.stepping, by_text.stepping);
-	assert_int_equal(by_cpuid.min_period, by_text.min_period);
 	if (by_text.hypervisor[0])
 		assert_string_not_equal(by_cpuid.hypervisor, "");
 }
@@ -129,9 +157,13 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_TREE(test_x86_text),   WITH_TREE(test_arm64_text),
-		WITH_TREE(test_power_text), WITH_TREE(test_damage),
-		cmocka_unit_test(test_amd), cmocka_unit_test(test_this_machine),
+		WITH_TREE(test_x86_text),
+		WITH_TREE(test_arm64_text),
+		WITH_TREE(test_riscv64_text),
+		WITH_TREE(test_power_text),
+		WITH_TREE(test_damage),
+		cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

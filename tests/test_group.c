@@ -52,7 +52,9 @@ static struct {
 	size_t lock_limit; /* bytes of one mapping that may be locked, 0: any */
 	bool no_format_lost;
 	int offline_cpu;
+	int detached_cpu; /* went offline after the start: its group is taken apart */
 	uint64_t now;
+	uint64_t disable_ns; /* how long a DISABLE takes */
 	unsigned sidebands_enabled;
 } kernel;
 
@@ -118,6 +120,7 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 		break;
 	case PERF_EVENT_IOC_DISABLE:
 		event->disabled++;
+		kernel.now += kernel.disable_ns;
 		break;
 	default:
 		fail_msg("ioctl %lx", request);
@@ -168,10 +171,12 @@ static ssize_t fake_read(int fd, void *buf, size_t bytes)
 	if (fails(READ))
 		return kernel.fail_error;
 	if (event->attr.read_format & PERF_FORMAT_GROUP) {
-		words[nr++] = 1 + NR_COUNTERS;
+		const uint64_t members = event->cpu == kernel.detached_cpu ? 0 : NR_COUNTERS;
+
+		words[nr++] = 1 + members;
 		words[nr++] = 4000; /* enabled, running */
 		words[nr++] = 3000;
-		for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
+		for (uint64_t i = 0; i <= members; i++) {
 			words[nr++] = 100 * (uint64_t)(event->cpu + 1) + i;
 			if (lost)
 				words[nr++] = i ? 77 : 2;
@@ -209,7 +214,7 @@ static uint64_t fake_now(void)
 static void reset(void)
 {
 	memset(&kernel, 0, sizeof(kernel));
-	kernel.offline_cpu = -1;
+	kernel.offline_cpu = kernel.detached_cpu = -1;
 	kernel.now = ENABLED_NS;
 }
 
@@ -330,8 +335,8 @@ static int run(const struct csw_plan *plan, struct csw_error *err, bool *opened)
 	return ret;
 }
 
-static int run_failing(enum call call, unsigned n, int error, bool on, struct csw_error *err,
-		       bool *opened)
+static int run_failing_plan(const struct csw_plan *plan, enum call call, unsigned n, int error,
+			    bool on, struct csw_error *err, bool *opened)
 {
 	reset();
 	kernel.failing = true;
@@ -339,7 +344,13 @@ static int run_failing(enum call call, unsigned n, int error, bool on, struct cs
 	kernel.fail_at = n;
 	kernel.fail_error = error;
 	kernel.on = on;
-	return run(&the_plan, err, opened);
+	return run(plan, err, opened);
+}
+
+static int run_failing(enum call call, unsigned n, int error, bool on, struct csw_error *err,
+		       bool *opened)
+{
+	return run_failing_plan(&the_plan, call, n, error, on, err, opened);
 }
 
 static void test_clean_run(void **state)
@@ -488,18 +499,78 @@ static void test_hardware_messages(void **state)
 	assert_int_equal(run(&plan, &err, &opened), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "counter-two"));
 
-	/* A group that does not fit: how many would. */
+	/* Alone it is not for lack of room. */
 	reset();
 	kernel.failing = true;
 	kernel.fail_at = 3;
 	kernel.fail_error = -EINVAL;
 	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
-	assert_non_null(strstr(err.text, "counter-two does not fit"));
-	assert_non_null(strstr(err.text, "room for 1 "));
+	assert_non_null(strstr(err.text, "refuses event counter-two"));
+}
+
+/* A group that does not fit: how many of its hardware events do, wherever in it they stand. */
+static void test_room(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.nr_counters = 4;
+	plan.counters[2] = plan.counters[3] = plan.counters[1];
+	strcpy(plan.counters[2].name, "counter-three");
+	plan.counters[1].flags = plan.counters[2].flags = plan.counters[3].flags =
+		CSW_EVENT_HARDWARE;
+	for (unsigned hardware_trigger = 0; hardware_trigger <= 1; hardware_trigger++) {
+		plan.trigger.event.flags = hardware_trigger ? CSW_EVENT_HARDWARE : 0;
+		reset();
+		kernel.failing = true;
+		kernel.fail_at = 4;
+		kernel.fail_error = -EINVAL;
+		assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+		assert_false(opened);
+		assert_int_equal(kernel.opens, 5);
+		assert_int_equal(kernel.opens, kernel.closes);
+		assert_non_null(strstr(err.text, "counter-three does not fit"));
+		assert_non_null(strstr(
+			err.text, hardware_trigger ? "room for 3 of these 4 hardware events, "
+						     "the trigger among them"
+						   : "room for 2 of these 3 hardware events;"));
+	}
+	/* From the third on none fits. */
+	reset();
+	kernel.failing = kernel.on = true;
+	kernel.fail_at = 4;
+	kernel.fail_error = -EINVAL;
+	assert_int_equal(run(&plan, &err, &opened), -EINVAL);
+	assert_non_null(strstr(err.text, "room for 2 of these 4 "));
+	assert_int_equal(kernel.opens, kernel.closes);
+}
+
+/* The plan without a wish for the rings' size. */
+static struct csw_plan automatic_plan(void)
+{
+	struct csw_plan plan = the_plan;
+
+	plan.ring_bytes = 0;
+	return plan;
+}
+
+/* More memory that may be locked is only advised where that was what lacked. */
+static void check_map_message(int error, unsigned n, const struct csw_error *err)
+{
+	bool locking = error == -EPERM || error == -ENOMEM;
+	char cpu[16];
+
+	assert_int_equal(strstr(err->text, "perf_event_mlock_kb") != NULL, locking);
+	snprintf(cpu, sizeof(cpu), "CPU %u", n);
+	if (!locking)
+		assert_non_null(strstr(err->text, cpu));
 }
 
 static void test_map_fails(void **state)
 {
+	struct csw_plan plan = automatic_plan();
 	struct csw_error err;
 	bool opened;
 
@@ -507,35 +578,77 @@ static void test_map_fails(void **state)
 	for (size_t e = 0; e < NR_ERRORS; e++) {
 		for (unsigned n = 0; n < NR_CPUS; n++) {
 			bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
-			int ret = run_failing(MAP, n, errors[e], false, &err, &opened);
+			int ret = run_failing_plan(&plan, MAP, n, errors[e], false, &err, &opened);
 
 			assert_int_equal(ret, halved ? 0 : errors[e]);
 			assert_int_equal(opened, halved);
-			assert_int_equal(kernel.maps, halved ? n + NR_CPUS : n);
-			ret = run_failing(MAP, n, errors[e], true, &err, &opened);
+			/* Some in vain, all of them smaller, and once more for the new watermark.
+			 */
+			assert_int_equal(kernel.maps, halved ? n + 2 * NR_CPUS : n);
+			ret = run_failing_plan(&plan, MAP, n, errors[e], true, &err, &opened);
 			assert_int_equal(ret, errors[e]);
 			assert_false(opened);
-			if (halved)
-				assert_non_null(strstr(err.text, "perf_event_mlock_kb"));
+			check_map_message(errors[e], n, &err);
+			/* A size that was asked for is never another one. */
+			ret = run_failing(MAP, n, errors[e], false, &err, &opened);
+			assert_int_equal(ret, errors[e]);
+			assert_false(opened);
+			check_map_message(errors[e], n, &err);
 		}
 	}
 }
 
-/* All rings are of one size: the largest that may be locked. */
-static void test_rings_are_halved(void **state)
+static uint64_t ring_bytes_of(struct csw_driver *drv)
+{
+	struct csw_driver_facts facts;
+
+	ops->facts(drv, &facts);
+	return facts.ring_bytes;
+}
+
+/* A size that was asked for and does not fit: what would, and nothing is left open. */
+static void test_ring_wish_is_refused(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct csw_driver *drv;
 	struct csw_error err;
 
 	(void)state;
-	for (size_t ring = the_plan.ring_bytes; ring >= page; ring /= 2) {
+	kernel.lock_limit = page + (16 << 10);
+	assert_int_equal(ops->open(&drv, &the_plan, &err), -EPERM);
+	assert_null(drv);
+	assert_non_null(strstr(err.text, "3 rings of 64 KiB"));
+	assert_non_null(strstr(err.text, "largest that fit are of 16 KiB"));
+	assert_int_equal(kernel.opens, kernel.closes);
+	assert_int_equal(kernel.maps, kernel.unmaps);
+	reset();
+	kernel.lock_limit = page + (64 << 10);
+	assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+	assert_int_equal(ring_bytes_of(drv), 64 << 10);
+	ops->close(drv);
+}
+
+/* All rings are of one size: the largest that may be locked. */
+static void test_rings_are_halved(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const struct csw_plan plan = automatic_plan();
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	for (size_t ring = 4 << 20; ring >= page; ring /= 2) {
 		reset();
 		kernel.lock_limit = page + ring;
-		assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+		assert_int_equal(ops->open(&drv, &plan, &err), 0);
+		assert_int_equal(ring_bytes_of(drv), ring);
 		for (int fd = 0; fd < FDS_MAX; fd++) {
-			if (kernel.events[fd].open && kernel.events[fd].page)
-				assert_int_equal(kernel.events[fd].mapped, page + ring);
+			if (!kernel.events[fd].open || !kernel.events[fd].page)
+				continue;
+			assert_int_equal(kernel.events[fd].mapped, page + ring);
+			/* The reader is woken long before the ring is full, however small it came
+			 * out. */
+			assert_int_equal(kernel.events[fd].attr.wakeup_watermark, ring / 4);
 		}
 		ops->close(drv);
 		assert_int_equal(kernel.maps, kernel.unmaps);
@@ -554,6 +667,7 @@ static void test_rings_are_halved(void **state)
  */
 static void test_ioctl_fails(void **state)
 {
+	const struct csw_plan plan = automatic_plan();
 	struct csw_error err;
 	bool opened;
 
@@ -562,7 +676,8 @@ static void test_ioctl_fails(void **state)
 		const bool halved = errors[e] == -EPERM || errors[e] == -ENOMEM;
 
 		for (unsigned n = 0; n < 6 * NR_CPUS; n++) {
-			int ret = run_failing(IOCTL, n, errors[e], false, &err, &opened);
+			int ret =
+				run_failing_plan(&plan, IOCTL, n, errors[e], false, &err, &opened);
 			bool in_open = n < NR_CPUS && !halved;
 			bool later = n >= NR_CPUS && n < 4 * NR_CPUS;
 
@@ -574,7 +689,7 @@ static void test_ioctl_fails(void **state)
 				snprintf(cpu, sizeof(cpu), "CPU %u", n % NR_CPUS);
 				assert_non_null(strstr(err.text, cpu));
 			}
-			run_failing(IOCTL, n, errors[e], true, &err, &opened);
+			run_failing_plan(&plan, IOCTL, n, errors[e], true, &err, &opened);
 		}
 	}
 }
@@ -627,6 +742,46 @@ static void test_offline_cpu(void **state)
 		ops->close(drv);
 		assert_int_equal(kernel.opens, kernel.closes);
 	}
+}
+
+static void check_cpus(struct csw_driver *drv, unsigned missed, unsigned gone)
+{
+	struct csw_driver_facts facts;
+
+	ops->facts(drv, &facts);
+	assert_int_equal(facts.cpus_missed, missed);
+	assert_int_equal(facts.cpus_gone, gone);
+}
+
+/* CPUs that come are not counted and CPUs that go no longer: both are said, at a tick and at the
+ * end. */
+static void test_cpus_come_and_go(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_driver *drv;
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(ops->open(&drv, &plan, &err), 0);
+	assert_int_equal(ops->start(drv, &sink, &err), 0);
+	check_cpus(drv, 0, 0);
+	tree_file("/sys/devices/system/cpu/online", "0-1,3-4\n");
+	assert_int_equal(ops->tick(drv, &err), 0);
+	check_cpus(drv, 2, 0);
+	kernel.detached_cpu = 2;
+	tree_file("/sys/devices/system/cpu/online", "0-1,3\n");
+	assert_int_equal(ops->stop(drv, &err), 0);
+	check_cpus(drv, 1, 1);
+	ops->close(drv);
+	/* Who names the CPUs misses no others. */
+	reset();
+	plan.cpus = "0-1";
+	assert_int_equal(ops->open(&drv, &plan, &err), 0);
+	assert_int_equal(ops->start(drv, &sink, &err), 0);
+	assert_int_equal(ops->stop(drv, &err), 0);
+	check_cpus(drv, 0, 0);
+	ops->close(drv);
+	assert_int_equal(kernel.opens, kernel.closes);
 }
 
 static void test_driver_options(void **state)
@@ -699,7 +854,7 @@ static void append_lost(int cpu, uint64_t time_ns)
 	append_side(cpu, PERF_RECORD_LOST, 0, time_ns, words, 2);
 }
 
-static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+static void append_sample_enabled(int cpu, uint64_t time_ns, uint64_t trigger, uint64_t enabled_ns)
 {
 	const bool lost = leader_of(cpu)->attr.read_format & PERF_FORMAT_LOST;
 	uint64_t words[16], nr = 0;
@@ -709,7 +864,7 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	words[nr++] = time_ns;
 	words[nr++] = (uint64_t)cpu;
 	words[nr++] = 1 + NR_COUNTERS;
-	words[nr++] = 4000;
+	words[nr++] = enabled_ns;
 	words[nr++] = 3000;
 	for (uint64_t i = 0; i <= NR_COUNTERS; i++) {
 		words[nr++] = i ? i : trigger;
@@ -719,6 +874,11 @@ static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
 	header.size = (uint16_t)(sizeof(header) + 8 * nr);
 	append(cpu, &header, sizeof(header));
 	append(cpu, words, 8 * nr);
+}
+
+static void append_sample(int cpu, uint64_t time_ns, uint64_t trigger)
+{
+	append_sample_enabled(cpu, time_ns, trigger, 4000);
 }
 
 static struct csw_record expect(struct csw_driver *drv, unsigned ring, uint32_t type,
@@ -881,6 +1041,43 @@ static void test_stream(void **state)
 	close_driver(drv);
 }
 
+/* Within the call that switches the counters off this thread lost its CPU: a switch that no counter
+ * saw is none of this run. The last reading says 4000 ns enabled; see fake_read. */
+static void test_stream_ends_within_call(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	kernel.disable_ns = 100;
+	/* CPU 0: enabled for 3950 ns at the last sample, so off 50 ns after it. */
+	append_sample_enabled(0, DISABLED_NS - 10, 1, 3950);
+	append_switch(0, DISABLED_NS - 9);
+	append_switch(0, DISABLED_NS + 40);
+	append_switch(0, DISABLED_NS + 41);
+	/* CPU 1, a clock that differs: the call is the bound. */
+	append_sample_enabled(1, DISABLED_NS - 10, 1, 4000);
+	append_switch(1, DISABLED_NS + 100);
+	append_switch(1, DISABLED_NS + 101);
+	append_sample_enabled(2, DISABLED_NS - 10, 1, 0);
+	append_switch(2, DISABLED_NS + 300);
+	append_switch(2, DISABLED_NS + 301);
+	stop(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS - 9);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 40);
+	expect(drv, 0, CSW_RECORD_STOP, DISABLED_NS + 40);
+	check_start(drv, 1, ENABLED_NS);
+	expect(drv, 1, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 1, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 100);
+	expect(drv, 1, CSW_RECORD_STOP, DISABLED_NS + 100);
+	check_start(drv, 2, ENABLED_NS);
+	expect(drv, 2, CSW_RECORD_SAMPLE, DISABLED_NS - 10);
+	expect(drv, 2, CSW_RECORD_SWITCH_OUT, DISABLED_NS + 300);
+	expect(drv, 2, CSW_RECORD_STOP, DISABLED_NS + 300);
+	close_driver(drv);
+}
+
 /* A gap right after enabling: it opens the stream, too. */
 static void test_stream_begins_with_loss(void **state)
 {
@@ -980,14 +1177,18 @@ int main(void)
 		ON_FAKE(test_event_open_fails),
 		ON_FAKE(test_event_open_fails_for_good),
 		ON_FAKE(test_hardware_messages),
+		ON_FAKE(test_room),
 		ON_FAKE(test_map_fails),
 		ON_FAKE(test_rings_are_halved),
+		ON_FAKE(test_ring_wish_is_refused),
+		ON_FAKE(test_cpus_come_and_go),
 		ON_FAKE(test_ioctl_fails),
 		ON_FAKE(test_read_fails),
 		ON_FAKE(test_zero_byte_read),
 		ON_FAKE(test_offline_cpu),
 		ON_FAKE(test_driver_options),
 		ON_FAKE(test_stream),
+		ON_FAKE(test_stream_ends_within_call),
 		ON_FAKE(test_stream_begins_with_loss),
 		ON_FAKE(test_malformed_ring),
 		ON_FAKE(test_no_format_lost),

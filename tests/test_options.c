@@ -284,13 +284,52 @@ static void test_absurd_values(void **state)
 static void test_unknown_options(void **state)
 {
 	(void)state;
-	assert_refused("--foo", "--foo", NULL, NULL);
-	assert_refused("-Z", "-Z", NULL, NULL);
-	assert_refused("-d", "-d", NULL, NULL);
-	assert_refused("--verbose=1", "--verbose=1", NULL, NULL);
+	assert_refused("--foo: no such option; see", "--foo", NULL, NULL);
+	assert_refused("--evnt: no such option; nearest: --event;", "--evnt", NULL, NULL);
+	assert_refused("--events: no such option; nearest: --event;", "--events=a", NULL, NULL);
+	assert_refused("--color: no such option; nearest: --no-color;", "--color", NULL, NULL);
+	assert_refused("--s: could be --sav or --sort", "--s=1", NULL, NULL);
+	assert_refused("-Z: no such option; see", "-Z", NULL, NULL);
+	assert_refused("-Z: no such option; see", "-qZ", NULL, NULL);
+	assert_refused("-Z: no such option; see", "-q", "-Zq", NULL);
+	assert_refused("-v: no such option; nearest: -V (--version), --verbose;", "-v", NULL, NULL);
+	assert_refused("-a: no such option; the whole machine is the default", "-a", NULL, NULL);
+	assert_refused("the whole machine is the default", "--all-cpus", NULL, NULL);
+	assert_refused("-?: no such option", "-\303\244", NULL, NULL);
 	assert_refused("list, doctor, verify, report, slices, help", "lsit", "events", NULL);
 	assert_refused("a?[2J?b", "a\033[2J\nb", NULL,
 		       NULL); /* no byte of it reaches the terminal raw */
+}
+
+static void test_values_missing_or_not_wanted(void **state)
+{
+	(void)state;
+	assert_refused("-d: its value is missing: -d SECONDS", "-d", NULL, NULL);
+	assert_refused("-d: its value is missing: -d SECONDS", "-q", "-qd", NULL);
+	assert_refused("--sav: its value is missing: --sav=N", "--raw", "--sav", NULL);
+	assert_refused("--tri: its value is missing", "--tri", NULL, NULL);
+	assert_refused("--verbose=1: --verbose takes no value", "--verbose=1", NULL, NULL);
+	assert_refused("--verb=: --verbose takes no value", "-d", "1", "--verb=");
+	/* A value that looks like an option is a value. */
+	assert_refused("-C --foo", "-C", "--foo", "-Z");
+}
+
+/* Neither a control sequence, nor half a character, nor what turns the text around. */
+static void test_complaints_are_printable(void **state)
+{
+	static char all[2 * 255 + 1];
+
+	(void)state;
+	assert_refused("a?2Jb?c?d\303\251: unexpected", "a\302\2332Jb\233c\342\200\256d\303\251",
+		       NULL, NULL);
+	assert_refused("?(", "\300\200\355\240\200\364\220\200\200\342\200(", NULL, NULL);
+	for (int byte = 1; byte < 256; byte++) {
+		all[2 * byte - 2] = (char)byte;
+		all[2 * byte - 1] = '.';
+	}
+	assert_refused("unexpected", all, NULL, NULL);
+	for (const char *c = said; *c; c++)
+		assert_true((*c >= ' ' && *c < 0x7f) || (*c == '\n' && !c[1]));
 }
 
 static void test_a_simulation_runs_its_own_programs(void **state)
@@ -322,6 +361,8 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_absurd_values),
 		cmocka_unit_test(test_unknown_options),
+		cmocka_unit_test(test_values_missing_or_not_wanted),
+		cmocka_unit_test(test_complaints_are_printable),
 		cmocka_unit_test(test_a_simulation_runs_its_own_programs),
 	};
 

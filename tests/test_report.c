@@ -97,6 +97,7 @@ static int setup(void **state)
 						 .unseen = 3,
 						 .open = 1,
 						 .owner_disagreements = 11,
+						 .ring_bytes = 512 << 10,
 						 .switches_unseen = 13,
 						 .lost_records = 17,
 						 .throttles = 19 };
@@ -567,13 +568,42 @@ static void test_histogram_that_was_not_kept(void **state)
 	assert_lacks(f->text, "histogram");
 }
 
+/* One line, and only where there is something to say. */
+static void test_text_of_cpus_that_came_and_went(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_lacks(render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0), "CPUs:");
+	f->result.summary.cpus_missed = 3;
+	assert_holds(render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0),
+		     "\nCPUs: 3 came online after the start: what ran there then is not counted\n");
+	f->result.summary.cpus_gone = 1;
+	assert_holds(render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0),
+		     "\nCPUs: 3 came online after the start, 1 went offline: what ran there");
+	f->result.summary.cpus_missed = 0;
+	assert_holds(render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0),
+		     "\nCPUs: 1 went offline: what ran there then is not counted\n");
+}
+
+static void test_text_of_the_ring(void **state)
+{
+	struct fixture *f = *state;
+	const struct csw_report_opts verbose = { .size = sizeof(verbose), .verbose = 1 };
+
+	assert_lacks(render(f, CSW_BY_THREAD, CSW_FORMAT_TABLE, 0), "ring");
+	assert_holds(render_as(f, CSW_BY_THREAD, &verbose), "\nring of each CPU 512 KiB\n");
+	f->result.summary.ring_bytes = 0;
+	assert_lacks(render_as(f, CSW_BY_THREAD, &verbose), "ring");
+}
+
 /* ---- JSON ---- */
 
 static void test_json_in_full(void **state)
 {
 	static const char want[] =
 		"{'csw': '" CSW_VERSION "', 'schema': 1, 'driver': 'perf', 'simulated': false,"
-		" 'estimate': false, 'duration_ns': 5003123456,"
+		" 'estimate': false, 'duration_ns': 5003123456, 'cpus': 2, 'cpus_missed': 0,"
+		" 'cpus_gone': 0, 'ring_bytes': 524288,"
 		" 'trigger': {'name': 'switch', 'event': 'context-switches', 'hardware': false,"
 		" 'sav': 2}, 'counters': ['page-faults', 'task-clock'],"
 		" 'rows': [{'kind': 'thread', 'pid': 4242, 'tid': 4243, 'comm': 'worker',"
@@ -641,6 +671,23 @@ static void test_json_of_hostile_names(void **state)
 			 0);
 	assert_string_equal(comm, "a\"\\\x01\xef\xbf\xbd\xef\xbf\xbd");
 	assert_true(json_is_null(pid));
+	json_decref(root);
+}
+
+/* Valid JSON as it is, but a terminal would obey it. */
+static void test_json_has_no_character_to_obey(void **state)
+{
+	static const char raw[] = "\x7f\xc2\x9b\xe2\x80\xae\xef\xbf\xbf\xc3\xbc";
+	struct fixture *f = *state;
+	const char *comm, *text;
+	json_t *root;
+
+	strcpy(csw_aggregation_row(&f->agg, f->worker)->comm, raw);
+	root = json_report(f, CSW_BY_THREAD);
+	text = f->text;
+	assert_holds(text, "\"\\u007f\\u009b\\u202e\\uffff\xc3\xbc\"");
+	assert_int_equal(json_unpack(root, "{s:[{s:s}]}", "rows", "comm", &comm), 0);
+	assert_string_equal(comm, raw);
 	json_decref(root);
 }
 
@@ -750,10 +797,20 @@ static void test_csv_of_hostile_names(void **state)
 	static const struct {
 		const char *comm, *cell;
 	} cases[] = {
-		{ "a,b", "\"a,b\"" },      { "a\"b", "\"a\"\"b\"" }, { "a\nb\r", "a\\x0ab\\x0d" },
-		{ "\033[2J", "\\x1b[2J" }, { "\xff", "\\xff" },      { "=1+2", "'=1+2" },
-		{ "+1", "'+1" },           { "-1", "'-1" },          { "@x,\"", "\"'@x,\"\"\"" },
-		{ "a=b", "a=b" },          { "\t=1", "\\x09=1" },    { " x ", " x " },
+		{ "a,b", "\"a,b\"" },
+		{ "a\"b", "\"a\"\"b\"" },
+		{ "a\nb\r", "a\\x0ab\\x0d" },
+		{ "\\x1b", "\\\\x1b" },
+		{ "\xe2\x80\xae", "\\xe2\\x80\\xae" },
+		{ "\033[2J", "\\x1b[2J" },
+		{ "\xff", "\\xff" },
+		{ "=1+2", "'=1+2" },
+		{ "+1", "'+1" },
+		{ "-1", "'-1" },
+		{ "@x,\"", "\"'@x,\"\"\"" },
+		{ "a=b", "a=b" },
+		{ "\t=1", "\\x09=1" },
+		{ " x ", " x " },
 	};
 	struct fixture *f = *state;
 
@@ -845,6 +902,9 @@ int main(void)
 		TEST(test_broken_is_told),
 		TEST(test_verbose),
 		TEST(test_empty_table),
+		TEST(test_text_of_cpus_that_came_and_went),
+		TEST(test_text_of_the_ring),
+		TEST(test_json_has_no_character_to_obey),
 		TEST(test_json_in_full),
 		TEST(test_json_by_process),
 		TEST(test_json_of_hostile_names),

@@ -381,6 +381,61 @@ static void test_exit_blocks_and_returns(void **state)
 	end(&f);
 }
 
+/* The parent reaps the thread that leaves while this CPU is still switching, and another CPU gives
+ * its TID to a new one: SWITCH_IN's prev is who SWITCH_OUT named, not who has the TID by now. */
+static void test_tid_reused_within_the_switch(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	put(&f, CSW_RECORD_EXIT, 150, 10, -1, 0);
+	count(&f, CYCLES, 7);
+	sample(&f, 200, 10, 1);
+	out(&f, 201, 10, 20);
+	f.cpu = 1;
+	put(&f, CSW_RECORD_FORK, 202, 10, 30, 0);
+	f.cpu = 0;
+	in(&f, 203, 20, 10);
+	count(&f, CYCLES, 5);
+	switch_before(&f, 300, 20, 0);
+	stop(&f, 400, 0, 0);
+
+	assert_int_equal(f.slicer.unseen_switches, 0);
+	assert_int_equal(SUM(thread(&f, 10), CYCLES), 7);
+	assert_int_equal(SUM(thread(&f, 20), CYCLES), 5);
+	assert_int_equal(thread(&f, 20)->oncpu_ns, 100);
+	end(&f);
+}
+
+/* A leader on its way out makes room for a thread of its own process; the trigger fires behind the
+ * switch and shows the leader: nobody has exec'd. */
+static void test_leader_leaves_to_sibling(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_INSIDE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	put(&f, CSW_RECORD_FORK, 110, 11, 10, 0);
+	put(&f, CSW_RECORD_EXIT, 150, 10, -1, 0);
+	count(&f, CYCLES, 7);
+	out(&f, 200, 10, 11);
+	sample(&f, 201, 10, 1);
+	in(&f, 202, 11, 10);
+	count(&f, CYCLES, 5);
+	out(&f, 300, 11, 10);
+	sample(&f, 301, 11, 1);
+	in(&f, 302, 10, 11);
+	stop(&f, 400, 10, 0);
+
+	assert_int_equal(SUM(thread(&f, 10), CYCLES), 7);
+	assert_int_equal(SUM(thread(&f, 11), CYCLES), 5);
+	assert_int_equal(thread(&f, 11)->flags & CSW_ROW_MOVED, 0);
+	end(&f);
+}
+
 /* ---- records that contradict each other ---- */
 
 static void check_contradiction(struct fixture *f, uint64_t unknown_ns)
@@ -1106,6 +1161,35 @@ static void test_open_skid(void **state)
 	end(&f);
 }
 
+/* The kernel falls more than a period behind and begins a new one; then an interrupt is late. What
+ * looks like a second missing overflow comes early instead. */
+static void test_open_taken_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_ANY, 50, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 110); /* one is missing, 10 stay */
+	assert_int_equal(f.slicer.cpus[0].done.unseen, 50);
+	sample(&f, 300, 10, 95); /* 45 late: with the 10 one more seems to be missing */
+	assert_int_equal(f.slicer.cpus[0].done.unseen, 100);
+	sample(&f, 350, 10, 5); /* but here it is */
+	assert_int_equal(f.slicer.cpus[0].done.unseen, 50);
+	stop(&f, 400, 10, 0);
+	assert_int_equal(done(&f).unseen, 50);
+	assert_int_equal(done(&f).open, 10);
+	end(&f);
+
+	/* More samples than occurrences, and none was ever missing: that is broken and stays so. */
+	begin(&f, CSW_PHASE_ANY, 50, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 40);
+	stop(&f, 400, 10, 0);
+	assert_int_equal(done(&f).open, -10);
+	end(&f);
+}
+
 /* ---- what is no proper stream ---- */
 
 static void test_backwards(void **state)
@@ -1251,6 +1335,8 @@ int main(void)
 		cmocka_unit_test(test_exiting_thread),
 		cmocka_unit_test(test_dead_is_named),
 		cmocka_unit_test(test_exit_blocks_and_returns),
+		cmocka_unit_test(test_tid_reused_within_the_switch),
+		cmocka_unit_test(test_leader_leaves_to_sibling),
 		cmocka_unit_test(test_out_of_another),
 		cmocka_unit_test(test_in_without_out),
 		cmocka_unit_test(test_in_without_out_before),
@@ -1282,6 +1368,7 @@ int main(void)
 		cmocka_unit_test(test_throttled),
 		cmocka_unit_test(test_open_remainder),
 		cmocka_unit_test(test_open_skid),
+		cmocka_unit_test(test_open_taken_back),
 		cmocka_unit_test(test_backwards),
 		cmocka_unit_test(test_backwards_at_stop),
 		cmocka_unit_test(test_no_such_cpu),

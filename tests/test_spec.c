@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/error.h"
 #include "engine/spec.h"
 #include "fuzz/fuzz.h"
 
@@ -106,6 +107,54 @@ static void test_slashes(void **state)
 	assert_string_equal(plan.counters[1].name, "cpu/b,c");
 }
 
+static int resolve_denied(const char *name, struct csw_event *out, struct csw_error *err)
+{
+	resolve_any(name, out, err);
+	if (!strcmp(name, "bogus"))
+		return csw_error_set(err, -ENOENT, "there is no %s", name);
+	return csw_error_set(err, -EACCES, "%s is not permitted", name);
+}
+
+static int resolve_denied_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
+				  struct csw_error *err)
+{
+	out->sav = sav;
+	return resolve_denied(name, &out->event, err);
+}
+
+/* Who may not count learns of every other mistake all the same. */
+static void test_permission_comes_last(void **state)
+{
+	static const struct csw_driver_ops denied = { .name = "denied",
+						      .resolve_counter = resolve_denied,
+						      .resolve_trigger = resolve_denied_trigger };
+	static const struct {
+		const char *trigger, *events;
+		int code;
+		const char *says;
+	} cases[] = {
+		{ "t", "a,b,t", -EACCES, "t is not permitted; and a is not permitted; and b is" },
+		{ "t", "a,bogus", -ENOENT, "no bogus" },
+		{ "bogus", "a", -ENOENT, "no bogus" },
+		{ "t", "a,,b", -EINVAL, "empty element" },
+		{ "t", "a,b,a", -EINVAL, "listed twice" },
+	};
+	struct csw_plan plan;
+	struct csw_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(
+			csw_spec_plan(&plan, &denied, cases[i].trigger, cases[i].events, 1, &err),
+			cases[i].code);
+		assert_int_equal(err.code, cases[i].code);
+		assert_non_null(strstr(err.text, cases[i].says));
+		assert_int_equal(
+			csw_spec_plan(&plan, &denied, cases[i].trigger, cases[i].events, 1, NULL),
+			cases[i].code);
+	}
+}
+
 static void test_how_many(void **state)
 {
 	char events[8 * (CSW_COUNTERS_MAX + 1)] = "";
@@ -172,9 +221,13 @@ static void test_corpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_slashes), cmocka_unit_test(test_how_many),
-		cmocka_unit_test(test_driver),  cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slashes),
+		cmocka_unit_test(test_how_many),
+		cmocka_unit_test(test_permission_comes_last),
+		cmocka_unit_test(test_driver),
+		cmocka_unit_test(test_corpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void test_online(void **state)
 	unsigned *cpus;
 
 	(void)state;
-	assert_int_equal(csw_sysfs_online(&cpus, &err), -ENOENT);
+	assert_int_equal(csw_sysfs_online(&cpus, &err), -EOPNOTSUPP); /* nobody's usage is wrong */
 	assert_null(cpus);
 	tree_file("/sys/devices/system/cpu/online", "0,2-3\n"); /* CPU 1 is offline */
 	assert_int_equal(csw_sysfs_online(&cpus, &err), 3);
@@ -143,7 +143,8 @@ static void test_tracepoint(void **state)
 	bool known;
 
 	(void)state;
-	assert_int_equal(csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err), -ENOENT);
+	assert_int_equal(csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err),
+			 -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "mount -t tracefs"));
 	tree_file("/sys/kernel/debug/tracing/events/sched/sched_switch/id",
 		  "7\n"); /* where old kernels have it */
@@ -187,6 +188,29 @@ static void test_tracepoint_damage(void **state)
 	}
 }
 
+/* What lies beside tracepoints and subsystems is not offered: enable, filter, header_page. */
+static void test_tracepoint_nearest(void **state)
+{
+	struct csw_error err;
+	uint64_t id;
+
+	(void)state;
+	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
+	tree_file("/sys/kernel/tracing/events/sched/sched_switch/enable", "0\n");
+	tree_file("/sys/kernel/tracing/events/sched/filter", "none\n");
+	tree_file("/sys/kernel/tracing/events/sched/enable", "0\n");
+	tree_file("/sys/kernel/tracing/events/sched/folder/file", "0\n"); /* without an id */
+	tree_file("/sys/kernel/tracing/events/header_page", "\n");
+	assert_int_equal(tracepoint("sched", "filtre", &id, &err), -ENOENT);
+	assert_null(strstr(err.text, "sched:filter"));
+	assert_int_equal(tracepoint("sched", "foldre", &id, &err), -ENOENT);
+	assert_null(strstr(err.text, "sched:folder"));
+	assert_int_equal(tracepoint("sched", "sched_swich", &id, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "nearest: sched:sched_switch"));
+	assert_int_equal(tracepoint("header_pag", "x", &id, &err), -ENOENT);
+	assert_null(strstr(err.text, "nearest: header_page"));
+}
+
 /* tracefs is 0700 by default. Root may read all the same, so become somebody else for a moment. */
 static void test_tracepoint_unreadable(void **state)
 {
@@ -209,6 +233,54 @@ static void test_tracepoint_unreadable(void **state)
 	chmod(path, 0755);
 	assert_int_equal(ret, -EACCES);
 	assert_non_null(strstr(err.text, "mount -o remount"));
+	assert_non_null(strstr(err.text, "CAP_PERFMON")); /* the second half of what it takes */
+}
+
+/* The effective user may read and the real one may not, as with CAP_DAC_READ_SEARCH: access(2)
+ * would ask for the real one. */
+static void test_tracepoint_of_the_effective_user(void **state)
+{
+	struct csw_error err = { .code = 0 };
+	char path[PATH_MAX];
+	uint64_t id;
+	bool known;
+	int ret;
+
+	(void)state;
+	if (getuid())
+		skip(); /* only root can be two users */
+	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
+	snprintf(path, sizeof(path), "%s/sys/kernel/tracing", tree_root);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(setresuid(65534, 0, 0), 0);
+	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err);
+	assert_int_equal(setresuid(0, 0, 0), 0);
+	assert_int_equal(ret, 0);
+	assert_true(known);
+	assert_int_equal(id, 314);
+}
+
+/* A subsystem that cannot be entered is not one that does not exist. */
+static void test_subsystem_unreadable(void **state)
+{
+	struct csw_error err;
+	char path[PATH_MAX];
+	uint64_t id;
+	bool known;
+	int ret;
+
+	(void)state;
+	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
+	snprintf(path, sizeof(path), "%s/sys/kernel/tracing/events/sched", tree_root);
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(chmod(tree_root, 0755), 0);
+	if (!geteuid())
+		assert_int_equal(seteuid(65534), 0);
+	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err);
+	if (!getuid())
+		assert_int_equal(seteuid(0), 0);
+	chmod(path, 0755);
+	assert_int_equal(ret, -EACCES);
 }
 
 /* ---- PMUs ---- */
@@ -294,6 +366,7 @@ static void check_refused(const char *text, int code, const char *says)
 static void test_event_refused(void **state)
 {
 	(void)state;
+	check_refused("msr/tsc/", -EOPNOTSUPP, "is /sys mounted?");
 	make_pmus();
 	check_refused("power/energy-pkg/", -EOPNOTSUPP, "package");
 	check_refused("intel_pt//", -EOPNOTSUPP, "does not count");
@@ -346,6 +419,16 @@ static void test_event_long(void **state)
 	free(big);
 }
 
+static void test_lacks_core_pmu(void **state)
+{
+	(void)state;
+	assert_false(csw_sysfs_lacks_core_pmu()); /* no /sys: not known */
+	tree_file(PMUS "msr/type", "9\n");
+	assert_true(csw_sysfs_lacks_core_pmu());
+	tree_file(PMUS "cpu/type", "4\n");
+	assert_false(csw_sysfs_lacks_core_pmu());
+}
+
 static void test_cpu_for(void **state)
 {
 	(void)state;
@@ -372,6 +455,10 @@ int main(void)
 		WITH_TREE(test_tracepoint),
 		WITH_TREE(test_tracepoint_damage),
 		WITH_TREE(test_tracepoint_unreadable),
+		WITH_TREE(test_tracepoint_nearest),
+		WITH_TREE(test_tracepoint_of_the_effective_user),
+		WITH_TREE(test_subsystem_unreadable),
+		WITH_TREE(test_lacks_core_pmu),
 		WITH_TREE(test_event),
 		WITH_TREE(test_event_refused),
 		WITH_TREE(test_event_long),

@@ -55,7 +55,8 @@ static void test_escape(void **state)
 {
 	(void)state;
 	check_escape("", "");
-	check_escape("page-faults \\x41 \"'%s", "page-faults \\x41 \"'%s");
+	check_escape("page-faults \"'%s", "page-faults \"'%s");
+	check_escape("\x1b \\x1b \\", "\\x1b \\\\x1b \\\\"); /* what was written stays apart */
 	check_escape("a\x1b[2Jb\nc\td\x7f", "a\\x1b[2Jb\\x0ac\\x09d\\x7f");
 	check_escape("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82",
 		     "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82");
@@ -69,6 +70,41 @@ static void test_escape(void **state)
 		     "\\xc2\\x9b"
 		     "2J");                     /* C1: CSI */
 	check_escape("\xe2\x82", "\\xe2\\x82"); /* ends in mid-character */
+}
+
+/* Valid UTF-8 that turns text around, ends lines or is no character. */
+static void test_escape_unsafe(void **state)
+{
+	static const uint32_t unsafe[] = { 0x1,    0x7f,   0x80,   0x9f,   0x61c,   0x200e,
+					   0x200f, 0x2028, 0x2029, 0x202a, 0x202e,  0x2066,
+					   0x2069, 0xfdd0, 0xfdef, 0xfffe, 0x1ffff, 0x10fffe };
+	static const uint32_t safe[] = { 0x20,   0x7e,   0xa0,   0x61b,  0x61d,
+					 0x200d, 0x2010, 0x2027, 0x202f, 0x2065,
+					 0x206a, 0xfdcf, 0xfdf0, 0xfffd, 0x10000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(*unsafe); i++)
+		assert_true(csw_text_is_unsafe(unsafe[i]));
+	for (size_t i = 0; i < sizeof(safe) / sizeof(*safe); i++)
+		assert_false(csw_text_is_unsafe(safe[i]));
+	check_escape("a\xe2\x80\xae"
+		     "b",
+		     "a\\xe2\\x80\\xae"
+		     "b");
+	check_escape("\xe2\x81\xa6\xe2\x80\xa8", "\\xe2\\x81\\xa6\\xe2\\x80\\xa8");
+	check_escape("\xd8\x9c\xef\xbf\xbe", "\\xd8\\x9c\\xef\\xbf\\xbe");
+}
+
+/* A line of parts that were escaped before. */
+static void test_escape_line(void **state)
+{
+	char part[32], out[64];
+
+	(void)state;
+	csw_escape(part, sizeof(part), "\x1b\\");
+	assert_string_equal(csw_escape_line(out, sizeof(out), part), "\\x1b\\\\");
+	assert_string_equal(csw_escape_line(out, sizeof(out), "\n\xe2\x80\xae"),
+			    "\\x0a\\xe2\\x80\\xae");
 }
 
 static void test_escape_cuts(void **state)
@@ -216,10 +252,11 @@ static void test_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_utf8),        cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_escape_cuts), cmocka_unit_test(test_escape_huge),
-		cmocka_unit_test(test_width),       cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_cuts_fit),    cmocka_unit_test(test_number),
+		cmocka_unit_test(test_utf8),          cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_unsafe), cmocka_unit_test(test_escape_line),
+		cmocka_unit_test(test_escape_cuts),   cmocka_unit_test(test_escape_huge),
+		cmocka_unit_test(test_width),         cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_cuts_fit),      cmocka_unit_test(test_number),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -59,18 +60,22 @@ static void skid_changes_nothing(void **state)
 	sim_run_free(&run);
 }
 
-/* TIDs that come round again, threads that live shorter than a millisecond, and execs from other
- * threads than the leader. */
+/* TIDs that come round again, threads that live shorter than a millisecond, threads that block on
+ * their way out, and execs from other threads than the leader, some of which are switched out
+ * before they have their new name. */
 static void reused_tids_stay_apart(void **state)
 {
 	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
 
-	(void)state;
-	sim_run_all(&run, "switch", EVENTS, 1,
+	sim_run_all(&run, trigger, EVENTS, 1,
 		    "seed=4,pid_max=512,churn=500,threads=60,duration_ms=2000");
 	sim_run_check_sums(&run);
-	sim_run_check_equal(&run, SWITCH_NS);
+	sim_run_check_equal(&run, strcmp(trigger, "switch") ? 0 : SWITCH_NS);
 	assert_true(csw_sim_truths(run.drv) > 1024);
+	assert_int_equal(run.done.all, run.done.samples);
+	assert_int_equal(run.slicer.unseen_switches, 0);
+	assert_int_equal(run.slicer.owner_disagreements, 0);
 	sim_run_free(&run);
 }
 
@@ -376,7 +381,8 @@ int main(void)
 		cmocka_unit_test(equal_by_seg_load),
 		cmocka_unit_test(equal_by_switch),
 		cmocka_unit_test(skid_changes_nothing),
-		cmocka_unit_test(reused_tids_stay_apart),
+		cmocka_unit_test_prestate(reused_tids_stay_apart, (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(reused_tids_stay_apart, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(counters_wrap),
 		cmocka_unit_test(sav_2_mixes_and_says_so),
 		cmocka_unit_test(blind_idle_is_noticed),

@@ -334,16 +334,16 @@ static void test_scope(void **state)
 		make(f, by);
 		assert_int_equal(csw_table_rows(f->table), 4);
 		assert_int_equal(csw_view_threads_in_scope(f->table), 1);
-		row = csw_table_row(f->table, 0);
+		row = csw_table_row(f->table, 3); /* the most faults, but a remainder */
 		assert_int_equal(row->kind, CSW_KIND_OTHER);
 		assert_int_equal(row->pid, -1);
 		assert_int_equal(row->nr_threads, 3);
 		assert_int_equal(row->oncpu_ns, 3000 + 7000);
-		assert_int_equal(value(f, 0, 0), 150);
-		assert_string_equal(csw_table_row(f->table, 1)->comm,
+		assert_int_equal(value(f, 3, 0), 150);
+		assert_string_equal(csw_table_row(f->table, 0)->comm,
 				    by == CSW_BY_CGROUP ? "" : "in");
-		assert_int_equal(csw_table_row(f->table, 2)->kind, CSW_KIND_MIXED);
-		assert_int_equal(csw_table_row(f->table, 2)->pid, has_pid ? 10 : -1);
+		assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_MIXED);
+		assert_int_equal(csw_table_row(f->table, 1)->pid, has_pid ? 10 : -1);
 		assert_false(summary(f).broken);
 		assert_nothing_fell_off(f);
 	}
@@ -434,6 +434,44 @@ static void test_not_counted_is_flagged(void **state)
 	make(f, CSW_BY_THREAD);
 	csw_table_counter(f->table, 0, &counter);
 	assert_true(counter.flags & CSW_COUNT_NOT_COUNTED);
+}
+
+/* Not one occurrence of a hardware event in a second: that is no 0. */
+static void test_never_occurred(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_counter counter;
+	struct csw_count c;
+
+	f->plan.counters[0].flags = CSW_EVENT_HARDWARE;
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 0, "a");
+	f->result.running_ns = 999999999;
+	make(f, CSW_BY_THREAD);
+	csw_table_counter(f->table, 0, &counter);
+	assert_false(counter.flags & CSW_COUNT_NOT_COUNTED);
+
+	f->result.running_ns = 1000000000;
+	make(f, CSW_BY_THREAD);
+	csw_table_counter(f->table, 0, &counter);
+	assert_true(counter.flags & CSW_COUNT_NOT_COUNTED);
+	csw_table_count(f->table, 0, 0, &c);
+	assert_true(c.flags & CSW_COUNT_NOT_COUNTED);
+	csw_table_count(f->table, 0, 1, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+
+	/* Software that counts nothing has seen nothing. */
+	f->plan.counters[0].flags = 0;
+	make(f, CSW_BY_THREAD);
+	csw_table_count(f->table, 0, 0, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+
+	/* One occurrence anywhere, and 0 is 0. */
+	f->plan.counters[0].flags = CSW_EVENT_HARDWARE;
+	add(f, CSW_KIND_THREAD, 11, 11, 1, 1, 1, "b");
+	make(f, CSW_BY_THREAD);
+	csw_table_count(f->table, 1, 0, &c);
+	assert_false(c.flags & CSW_COUNT_NOT_COUNTED);
+	assert_int_equal(c.value, 0);
 }
 
 static void test_ranges(void **state)
@@ -585,11 +623,11 @@ static void test_a_thread_that_leaves_the_scope(void **state)
 	f->result.scoped = true;
 	make(f, CSW_BY_THREAD);
 	assert_int_equal(csw_table_rows(f->table), 2);
-	assert_int_equal(csw_table_row(f->table, 0)->kind, CSW_KIND_OTHER);
-	assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 1);
-	assert_int_equal(value(f, 0, 0), 8);
-	assert_string_equal(csw_table_row(f->table, 1)->cgroup, "/a");
-	assert_int_equal(value(f, 1, 0), 1);
+	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_OTHER);
+	assert_int_equal(csw_table_row(f->table, 1)->nr_threads, 1);
+	assert_int_equal(value(f, 1, 0), 8);
+	assert_string_equal(csw_table_row(f->table, 0)->cgroup, "/a");
+	assert_int_equal(value(f, 0, 0), 1);
 	assert_int_equal(summary(f).threads, 1);
 	assert_int_equal(csw_view_threads_in_scope(f->table), 1);
 	assert_nothing_fell_off(f);
@@ -643,13 +681,13 @@ static void test_by_cpu(void **state)
 	assert_int_equal(csw_table_row(f->table, 0)->cpu, 2);
 	assert_int_equal(csw_table_row(f->table, 0)->pid, -1);
 	assert_int_equal(value(f, 0, 0), 9);
-	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_OTHER);
-	assert_int_equal(csw_table_row(f->table, 1)->cpu, -1);
-	assert_int_equal(csw_table_row(f->table, 1)->slices, 2);
-	assert_int_equal(csw_table_count(f->table, 1, 0, &c), 0);
+	assert_int_equal(csw_table_row(f->table, 2)->kind, CSW_KIND_OTHER);
+	assert_int_equal(csw_table_row(f->table, 2)->cpu, -1);
+	assert_int_equal(csw_table_row(f->table, 2)->slices, 2);
+	assert_int_equal(csw_table_count(f->table, 2, 0, &c), 0);
 	assert_int_equal(c.value, 6);
 	assert_int_equal(c.min, 2);
-	assert_int_equal(csw_table_row(f->table, 2)->cpu, 0);
+	assert_int_equal(csw_table_row(f->table, 1)->cpu, 0);
 	assert_false(summary(f).broken);
 	f->result.scoped = false;
 	make_sorted(f, CSW_BY_CPU, "cpu", 0);
@@ -765,6 +803,50 @@ static void test_top(void **state)
 	assert_int_equal(c.max, 3);
 }
 
+/* 0 is a count: what is folded was counted, so is the sum. */
+static void test_rest_keeps_a_proven_zero(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_count c;
+
+	add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 5, "a");
+	add(f, CSW_KIND_THREAD, 11, 11, 1, 1, 0, "b");
+	add(f, CSW_KIND_THREAD, 12, 12, 1, 1, 0, "c");
+	make_sorted(f, CSW_BY_THREAD, NULL, 1);
+	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_REST);
+	assert_int_equal(csw_table_count(f->table, 1, 0, &c), 0);
+	assert_int_equal(c.flags, 0);
+	assert_int_equal(c.value, 0);
+}
+
+/* `rest` and `other` are remainders: behind all rows, in this order, whatever the column. */
+static void test_remainders_come_last(void **state)
+{
+	static const char *const columns[] = { NULL, "oncpu", "slices", "pid", "comm", "cpu" };
+	struct fixture *f = *state;
+
+	fill_machine(f);
+	f->result.scoped = true;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		for (uint64_t top = 0; top < 5; top++) {
+			size_t shown = !top || top > 3 ? 3 : (size_t)top;
+			bool rest = shown < 3;
+
+			make_sorted(f, CSW_BY_THREAD, columns[i], top);
+			assert_int_equal(csw_table_rows(f->table), shown + rest + 1);
+			for (size_t k = 0; k < shown; k++)
+				assert_true(csw_table_row(f->table, k)->kind < CSW_KIND_OTHER);
+			if (rest)
+				assert_int_equal(csw_table_row(f->table, shown)->kind,
+						 CSW_KIND_REST);
+			assert_int_equal(csw_table_row(f->table, shown + rest)->kind,
+					 CSW_KIND_OTHER);
+			assert_nothing_fell_off(f);
+			assert_false(summary(f).broken);
+		}
+	}
+}
+
 /* ---- histograms ---- */
 
 static void test_histograms_merge(void **state)
@@ -840,6 +922,7 @@ int main(void)
 		TEST(test_conservation),
 		TEST(test_completeness),
 		TEST(test_not_counted_is_flagged),
+		TEST(test_never_occurred),
 		TEST(test_ranges),
 		TEST(test_summary_sizes),
 		TEST(test_a_moved_thread_is_one_row),
@@ -851,6 +934,8 @@ int main(void)
 		TEST(test_sort),
 		TEST(test_sort_by_nothing_known),
 		TEST(test_top),
+		TEST(test_remainders_come_last),
+		TEST(test_rest_keeps_a_proven_zero),
 		TEST(test_histograms_merge),
 		TEST(test_histograms_that_were_not_kept),
 	};

@@ -23,6 +23,8 @@
 #define TEXT_MAX 1024
 #define TRACEFS "/sys/kernel/tracing"
 #define DEBUGFS_TRACING "/sys/kernel/debug/tracing"
+#define DEBUGFS "/sys/kernel/debug"
+#define SCHED_CLOCKS DEBUGFS "/sched/debug"
 #define GETPPID_ID "/events/syscalls/sys_enter_getppid/id"
 
 /* ---- can it run here? ---- */
@@ -70,6 +72,13 @@ int truth_skip(const char *reason)
 {
 	printf("skip: %s\n", reason);
 	return TRUTH_SKIPPED;
+}
+
+int truth_skipped_tests;
+
+int truth_status(int failed)
+{
+	return !failed && truth_skipped_tests ? TRUTH_SKIPPED : failed;
 }
 
 int truth_repeat(int usual, int full)
@@ -144,9 +153,54 @@ static pid_t spawn(char *const argv[])
 	return pid;
 }
 
+/* What the scheduler took off its clocks so far: stolen time to the ns. -1: it does not say. */
+static double read_deducted_ns(void)
+{
+	double clocks = 0, tasks = 0, value;
+	FILE *file = fopen(SCHED_CLOCKS, "re");
+	char line[512];
+
+	if (!file && !mount("none", DEBUGFS, "debugfs", 0, NULL))
+		file = fopen(SCHED_CLOCKS, "re");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " .clock : %lf", &value) == 1)
+			clocks += value;
+		else if (sscanf(line, " .clock_task : %lf", &value) == 1)
+			tasks += value;
+	}
+	fclose(file);
+	return tasks > 0 ? (clocks - tasks) * 1e6 : -1; /* they are in ms */
+}
+
+/* What the kernel counts for itself since boot: every switch of every CPU, to and from idle as
+ * well, and stolen time, in steps of a tick where the scheduler's own figure cannot be had. */
+static void read_machine(int64_t *switches, double *stolen_ns)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	long long nr = -1, steal = 0;
+	char *line = NULL;
+	size_t bytes = 0;
+
+	assert_non_null(file);
+	while (getline(&line, &bytes, file) > 0) {
+		sscanf(line, "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &steal);
+		sscanf(line, "ctxt %lld", &nr);
+	}
+	free(line);
+	fclose(file);
+	assert_true(nr >= 0);
+	*switches = nr;
+	*stolen_ns = read_deducted_ns();
+	if (*stolen_ns < 0)
+		*stolen_ns = (double)steal * 1e9 / (double)sysconf(_SC_CLK_TCK);
+}
+
 static void begin(struct truth_run *run, struct words *words, const char *options)
 {
 	*run = (struct truth_run){ .dir = "truth-XXXXXX", .process = -1, .process_faults = -1 };
+	read_machine(&run->switches, &run->stolen_ns);
 	assert_non_null(mkdtemp(run->dir));
 	*words = (struct words){ .nr = 0 };
 	add_word(words, CSW_SAMPLE, strlen(CSW_SAMPLE));
@@ -186,6 +240,17 @@ int64_t truth_integer(const json_t *object, const char *key)
 	return json_integer_value(value);
 }
 
+static void add_moment(struct truth_run *run, const json_t *line)
+{
+	run->moments = realloc(run->moments, (run->nr_moments + 1) * sizeof(*run->moments));
+	assert_non_null(run->moments);
+	run->moments[run->nr_moments++] = (struct truth_moment){
+		.from_ns = truth_integer(line, "from_ns"),
+		.to_ns = truth_integer(line, "to_ns"),
+		.threads = json_incref(json_object_get(line, "threads")),
+	};
+}
+
 static void add_truth(struct truth_run *run, const json_t *line, size_t *capacity)
 {
 	const char *what = json_string_value(json_object_get(line, "what"));
@@ -194,6 +259,10 @@ static void add_truth(struct truth_run *run, const json_t *line, size_t *capacit
 	if (!strcmp(what, "process")) {
 		run->process = (pid_t)truth_integer(line, "pid");
 		run->process_faults = truth_integer(line, "faults");
+		return;
+	}
+	if (!strcmp(what, "moment")) {
+		add_moment(run, line);
 		return;
 	}
 	if (run->nr_threads == *capacity) {
@@ -208,6 +277,7 @@ static void add_truth(struct truth_run *run, const json_t *line, size_t *capacit
 		.getppid = truth_integer(line, "getppid"),
 		.faults = truth_integer(line, "faults"),
 		.cpu_ns = truth_integer(line, "cpu_ns"),
+		.switches = truth_integer(line, "switches"),
 	};
 }
 
@@ -245,9 +315,14 @@ void truth_finish(struct truth_run *run)
 {
 	char path[128];
 	json_error_t error;
+	int64_t switches;
+	double stolen_ns;
 	int status;
 
 	wait_for(run->csw, &run->status);
+	read_machine(&switches, &stolen_ns);
+	run->switches = switches - run->switches;
+	run->stolen_ns = stolen_ns - run->stolen_ns;
 	if (run->load) {
 		wait_for(run->load, &status);
 		assert_int_equal(status, 0);
@@ -270,6 +345,9 @@ void truth_finish(struct truth_run *run)
 void truth_free(struct truth_run *run)
 {
 	json_decref(run->report);
+	for (size_t i = 0; i < run->nr_moments; i++)
+		json_decref(run->moments[i].threads);
+	free(run->moments);
 	free(run->threads);
 }
 
@@ -329,6 +407,34 @@ int64_t truth_count(const json_t *row, const char *counter)
 	return value;
 }
 
+int64_t truth_kind_integer(const struct truth_run *run, const char *kind, const char *key)
+{
+	int64_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(run->report, "rows"), i, row)
+	{
+		if (truth_is_kind(row, kind))
+			sum += truth_integer(row, key);
+	}
+	return sum;
+}
+
+int64_t truth_kind_count(const struct truth_run *run, const char *kind, const char *counter)
+{
+	int64_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(run->report, "rows"), i, row)
+	{
+		if (truth_is_kind(row, kind))
+			sum += truth_proven_count(row, counter);
+	}
+	return sum;
+}
+
 /* Added up here once more: a report that only claims to add up fails. */
 static void check_conservation(const struct truth_run *run)
 {
@@ -366,6 +472,58 @@ static void check_completeness(const struct truth_run *run)
 	assert_true(truth_integer(c, "samples") > 0);
 }
 
+/* Switches that ended a run, and those of them that only the record of the other side told of. */
+static void count_switches(const struct truth_run *run, int64_t *all, int64_t *one_sided)
+{
+	json_t *row;
+	size_t i;
+
+	*all = *one_sided = 0;
+	json_array_foreach(json_object_get(run->report, "rows"), i, row)
+	{
+		*all += truth_integer(row, "slices");
+		*one_sided += truth_integer(row, "slices") - truth_integer(row, "voluntary") -
+			      truth_integer(row, "preempted");
+	}
+}
+
+/*
+ * What is lost, unseen and open is the remainder of a subtraction and makes any sum come out right.
+ * So the trigger's count is held against what does not come from it: the switch records, which the
+ * kernel writes whatever becomes of the samples, and the kernel's own count of switches.
+ *
+ * A switch can be without a sample for one reason only, that a task leaves no records; then its
+ * switch record is missing as well. A sample that went astray between the ring and the table has a
+ * complete switch.
+ */
+static void check_switches(const struct truth_run *run)
+{
+	const json_t *c = json_object_get(run->report, "completeness");
+	int64_t trigger = truth_integer(c, "trigger"), unseen = truth_integer(c, "unseen");
+	int64_t gone = truth_integer(c, "lost") + truth_integer(c, "throttled");
+	int64_t ends = sysconf(_SC_NPROCESSORS_ONLN); /* each CPU's first and last switch */
+	int64_t switches, one_sided, missing;
+
+	if (!strstr(json_string_value(
+			    json_object_get(json_object_get(run->report, "trigger"), "event")),
+		    "context-switches"))
+		return;
+	count_switches(run, &switches, &one_sided);
+	missing = trigger - switches;
+	printf("figure: trigger %lld, switches %lld by records (%lld one-sided), at most %lld by "
+	       "the kernel's count; unseen %lld, lost and throttled %lld\n",
+	       (long long)trigger, (long long)switches, (long long)one_sided,
+	       (long long)run->switches, (long long)unseen, (long long)gone);
+	assert_int_equal(truth_integer(run->report, "slices"), switches);
+	assert_true(trigger <= run->switches + ends);
+	if (llabs(missing) > unseen + gone + ends)
+		fail_msg("the trigger occurred %lld times at %lld switches", (long long)trigger,
+			 (long long)switches);
+	if (unseen > one_sided + (missing > 0 ? missing : 0) + gone + ends)
+		fail_msg("%lld occurrences have no sample, but only %lld switches lack a record",
+			 (long long)unseen, (long long)(one_sided + missing));
+}
+
 int64_t truth_unproven(const struct truth_run *run, const char *counter)
 {
 	const json_t *totals = json_object_get(run->report, "totals");
@@ -377,4 +535,5 @@ void truth_check_sums(const struct truth_run *run)
 {
 	check_conservation(run);
 	check_completeness(run);
+	check_switches(run);
 }

@@ -25,6 +25,14 @@
 struct truth_thread {
 	int32_t pid, tid;
 	int64_t pages, getppid, faults, cpu_ns;
+	int64_t switches; /* as getrusage tells; 0: it does not say */
+};
+
+/* How far its threads had come, in the order of birth, at some time from from_ns to to_ns by
+ * CLOCK_MONOTONIC. */
+struct truth_moment {
+	int64_t from_ns, to_ns;
+	json_t *threads; /* each [getppid, pages, cpu_ns] */
 };
 
 struct truth_run {
@@ -35,7 +43,14 @@ struct truth_run {
 	json_t *report;               /* NULL when csw-sample wrote none */
 	struct truth_thread *threads; /* in the order of birth */
 	size_t nr_threads;
-	pid_t process;          /* the workload's process, */
+	struct truth_moment *moments;
+	size_t nr_moments;
+	/* by /proc/stat, over all CPUs, from before csw-sample to after it: */
+	int64_t switches;
+	double stolen_ns; /* time that the hypervisor gave to others. A thread's own CPU time leaves
+			     it out where the kernel knows of it; switch records cannot: all threads
+			     together may exceed their own figures by as much, and no more. */
+	pid_t process;    /* the workload's process, */
 	int64_t process_faults; /* and all its faults by wait4; -1: it does not say */
 };
 
@@ -63,8 +78,13 @@ int64_t truth_proven_count(const json_t *row, const char *counter);
 int64_t truth_integer(const json_t *object, const char *key);
 bool truth_is_kind(const json_t *row, const char *kind);
 
-/* Fails the test unless csw-sample ended with 0 and the report's own sums agree: per counter all
- * rows = the counter, and the trigger's occurrences are all accounted for. */
+/* Sum of a member, or of a counter, over all rows of a kind. */
+int64_t truth_kind_integer(const struct truth_run *run, const char *kind, const char *key);
+int64_t truth_kind_count(const struct truth_run *run, const char *kind, const char *counter);
+
+/* Fails the test unless csw-sample ended with 0, the report's own sums agree (per counter all rows
+ * = the counter, and the trigger's occurrences are all accounted for), and the trigger's
+ * occurrences are as many switches as the switch records and the kernel's own count say. */
 void truth_check_sums(const struct truth_run *run);
 
 /* How much of a counter the report says no thread was proven to have caused. On a machine where
@@ -80,7 +100,17 @@ int truth_repeat(int usual, int full);
 
 /* Runs a group of tests, or prints why not and returns TRUTH_SKIPPED. */
 #define truth_main(tests, reason)                                                                  \
-	((reason) ? truth_skip(reason) : cmocka_run_group_tests(tests, NULL, NULL))
+	((reason) ? truth_skip(reason) : truth_status(cmocka_run_group_tests(tests, NULL, NULL)))
+int truth_status(int failed);
 int truth_skip(const char *reason);
+
+/* Ends a test of the group as skipped, for a reason that was printed. Where nothing failed, the
+ * group's program then counts as skipped: what was not judged is no success. */
+#define truth_skip_test()                                                                          \
+	do {                                                                                       \
+		truth_skipped_tests++;                                                             \
+		skip();                                                                            \
+	} while (0)
+extern int truth_skipped_tests;
 
 #endif

@@ -127,10 +127,26 @@ static unsigned long fd_limit(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : (unsigned long)limit.rlim_cur;
 }
 
-/* Why an event did not open, and what helps. nr: how many members were open before it. */
-static int explain(int code, const struct csw_event *event, unsigned cpu, unsigned nr,
-		   struct csw_error *err)
+static bool is_hardware(const struct csw_event *event)
 {
+	return event->flags & CSW_EVENT_HARDWARE;
+}
+
+static unsigned count_hardware(const struct csw_plan *plan)
+{
+	unsigned nr = is_hardware(&plan->trigger.event);
+
+	for (unsigned i = 0; i < plan->nr_counters; i++)
+		nr += is_hardware(&plan->counters[i]);
+	return nr;
+}
+
+/* Why an event did not open, and what helps. fitting: how many hardware events of the plan found
+ * room in one group. */
+static int explain(int code, const struct csw_event *event, unsigned cpu,
+		   const struct csw_plan *plan, unsigned fitting, struct csw_error *err)
+{
+	unsigned wanted = count_hardware(plan);
 	char why[512];
 
 	switch (-code) {
@@ -139,9 +155,8 @@ static int explain(int code, const struct csw_event *event, unsigned cpu, unsign
 		return csw_error_set(
 			err, code,
 			"counting on whole CPUs is not permitted: kernel.perf_event_paranoid is "
-			"%d; run as "
-			"root, give the program CAP_PERFMON (setcap cap_perfmon+ep FILE), or set "
-			"kernel.perf_event_paranoid to 0 or less",
+			"%d; give the program CAP_PERFMON (setcap cap_perfmon+ep FILE), or as "
+			"root: sysctl kernel.perf_event_paranoid=0; try sudo, or --driver=sim",
 			paranoid());
 	case EMFILE:
 	case ENFILE:
@@ -152,7 +167,7 @@ static int explain(int code, const struct csw_event *event, unsigned cpu, unsign
 				     cpu, fd_limit());
 	case ENOENT:
 	case EOPNOTSUPP:
-		if (event->flags & CSW_EVENT_HARDWARE)
+		if (is_hardware(event))
 			return csw_error_set(
 				err, -EOPNOTSUPP, "event %s cannot be counted on CPU %u: %s",
 				event->name, cpu, csw_catalogue_no_pmu(why, sizeof(why)));
@@ -160,12 +175,15 @@ static int explain(int code, const struct csw_event *event, unsigned cpu, unsign
 				     "the kernel cannot count event %s on CPU %u (%s)", event->name,
 				     cpu, strerror(-code));
 	case EINVAL:
-		if ((event->flags & CSW_EVENT_HARDWARE) && nr > 0)
-			return csw_error_set(err, code,
-					     "event %s does not fit into one group with the "
-					     "others: the PMU of CPU %u has "
-					     "room for %u of them; ask for fewer",
-					     event->name, cpu, nr);
+		if (is_hardware(event) && wanted > 1)
+			return csw_error_set(
+				err, code,
+				"event %s does not fit into one group with the others: the PMU of "
+				"CPU %u has room for %u of these %u hardware events%s; ask for "
+				"fewer",
+				event->name, cpu, fitting, wanted,
+				is_hardware(&plan->trigger.event) ? ", the trigger among them"
+								  : "");
 		return csw_error_set(err, code, "the kernel refuses event %s (%s) in this group",
 				     event->name, event->became);
 	case ENOSPC:
@@ -202,12 +220,35 @@ static int open_all(struct csw_perf_group *g, const struct csw_plan *plan,
 	return 0;
 }
 
+/* After a counter was refused: how many hardware events have room together? Those behind it are
+ * tried as well, for an event may have a counter of its own, as cycles often have. */
+static unsigned count_fitting(struct csw_perf_group *g, const struct csw_plan *plan,
+			      const struct csw_perf_features *features, size_t ring_bytes)
+{
+	unsigned nr = is_hardware(&plan->trigger.event), refused = g->nr_members;
+
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		int fd = 0;
+
+		if (!is_hardware(&plan->counters[i]) || i == refused)
+			continue;
+		if (i > refused) {
+			fd = open_member(g->cpu, g->leader, &plan->counters[i], features,
+					 ring_bytes);
+			if (fd >= 0)
+				g->members[g->nr_members++] = fd;
+		}
+		nr += fd >= 0;
+	}
+	return nr;
+}
+
 int csw_perf_group_open(struct csw_perf_group *g, unsigned cpu, const struct csw_plan *plan,
 			struct csw_perf_features *features, size_t ring_bytes,
 			struct csw_error *err)
 {
 	const struct csw_event *failed;
-	unsigned nr;
+	unsigned fitting = 0;
 	int ret;
 
 	memset(g, 0, sizeof(*g));
@@ -222,10 +263,11 @@ int csw_perf_group_open(struct csw_perf_group *g, unsigned cpu, const struct csw
 	features->settled |= g->sideband >= 0;
 	if (ret >= 0)
 		return 0;
-	nr = g->nr_members;
+	if (ret == -EINVAL && failed != &plan->trigger.event)
+		fitting = count_fitting(g, plan, features, ring_bytes);
 	csw_perf_group_close(g);
 	/* A CPU that went offline since the list was read: the caller skips it. */
-	return ret == -ENODEV ? ret : explain(ret, failed, cpu, nr, err);
+	return ret == -ENODEV ? ret : explain(ret, failed, cpu, plan, fitting, err);
 }
 
 int csw_perf_group_map(struct csw_perf_group *g, size_t ring_bytes)

@@ -43,9 +43,13 @@ struct stream {
 	struct csw_perf_group group;
 	enum stream_state state;
 	bool disabled;
-	uint64_t enabled_ns;  /* when the enabling call had returned */
-	uint64_t disabled_ns; /* ... and the disabling one */
-	uint64_t last_ns;     /* time of the last record read */
+	bool gone;                   /* the CPU went offline */
+	uint64_t enabled_ns;         /* when the enabling call had returned */
+	uint64_t disabling_ns;       /* just before the disabling call */
+	uint64_t disabled_ns;        /* when it had returned */
+	uint64_t sampled_ns;         /* the last sample: when it was taken, */
+	uint64_t sampled_enabled_ns; /* and how long the counters had been enabled by then */
+	uint64_t last_ns;            /* time of the last record read */
 	int32_t starter; /* TID of the thread that ran on this CPU at both ends, -1: not known */
 	struct csw_record stop;
 	struct csw_record reading; /* of a tick, until it was handed out; type 0: none */
@@ -58,6 +62,7 @@ struct csw_driver {
 	struct stream *streams;
 	unsigned nr_streams, nr_cpus;
 	size_t ring_bytes;
+	unsigned cpus_missed; /* see csw_summary */
 	int epoll;
 	bool stopped;
 	struct csw_cgroups *cgroups; /* NULL: nobody asked */
@@ -108,31 +113,68 @@ static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
 	return 0;
 }
 
-/* All rings of one size, as large as may be locked: halved until all fit. */
-static int map_rings(struct csw_driver *d, struct csw_error *err)
+/* All rings, of d->ring_bytes each, or none; *failed: the CPU of the one that could not be had. */
+static int try_rings(struct csw_driver *d, unsigned *failed)
+{
+	unsigned mapped = 0;
+	int ret = 0;
+
+	while (mapped < d->nr_streams && ret == 0) {
+		*failed = d->streams[mapped].group.cpu;
+		ret = csw_perf_group_map(&d->streams[mapped].group, d->ring_bytes);
+		mapped += ret == 0;
+	}
+	while (ret < 0 && mapped > 0)
+		csw_perf_group_unmap(&d->streams[--mapped].group);
+	return ret;
+}
+
+/* The largest rings that may be locked, from d->ring_bytes down. */
+static int halve_rings(struct csw_driver *d, unsigned *failed)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int ret;
 
-	for (;;) {
-		unsigned mapped = 0;
-		int ret = 0;
-
-		while (mapped < d->nr_streams && ret == 0) {
-			ret = csw_perf_group_map(&d->streams[mapped].group, d->ring_bytes);
-			mapped += ret == 0;
-		}
-		if (ret == 0)
-			return 0;
-		while (mapped > 0)
-			csw_perf_group_unmap(&d->streams[--mapped].group);
-		if ((ret != -EPERM && ret != -ENOMEM) || d->ring_bytes <= page)
-			return csw_error_set(err, ret,
-					     "cannot lock %u rings of %zu KiB (%s): raise "
-					     "kernel.perf_event_mlock_kb "
-					     "or give the program CAP_IPC_LOCK",
-					     d->nr_streams, d->ring_bytes >> 10, strerror(-ret));
+	while ((ret = try_rings(d, failed)) < 0 && (ret == -EPERM || ret == -ENOMEM) &&
+	       d->ring_bytes > page)
 		d->ring_bytes /= 2;
-	}
+	return ret;
+}
+
+/* Only too little memory that may be locked is mended by allowing more. */
+static int explain_rings(const struct csw_driver *d, int code, size_t bytes, unsigned cpu,
+			 struct csw_error *err)
+{
+	if (code != -EPERM && code != -ENOMEM)
+		return csw_error_set(err, code, "cannot map the ring of CPU %u (%zu KiB): %s", cpu,
+				     bytes >> 10, strerror(-code));
+	return csw_error_set(err, code,
+			     "cannot lock %u rings of %zu KiB (%s): raise "
+			     "kernel.perf_event_mlock_kb or give the program CAP_IPC_LOCK",
+			     d->nr_streams, bytes >> 10, strerror(-code));
+}
+
+/* A size that was asked for is had or refused; the driver's own choice gives way. */
+static int map_rings(struct csw_driver *d, struct csw_error *err)
+{
+	const size_t wish = d->ring_bytes;
+	unsigned failed = 0;
+	int ret = d->plan->ring_bytes ? try_rings(d, &failed) : halve_rings(d, &failed);
+
+	if (ret == 0)
+		return 0;
+	explain_rings(d, ret, d->ring_bytes, failed, err);
+	if (!d->plan->ring_bytes || (ret != -EPERM && ret != -ENOMEM))
+		return ret;
+	if (halve_rings(d, &failed) < 0)
+		return ret;
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_unmap(&d->streams[i].group);
+	return csw_error_set(err, ret,
+			     "cannot lock %u rings of %zu KiB (%s): the largest that fit are of "
+			     "%zu KiB; raise kernel.perf_event_mlock_kb, give the program "
+			     "CAP_IPC_LOCK, or do not ask for a size",
+			     d->nr_streams, wish >> 10, strerror(-ret), d->ring_bytes >> 10);
 }
 
 static int explain_fds(const struct csw_driver *d, int error, struct csw_error *err)
@@ -158,17 +200,40 @@ static int watch_rings(struct csw_driver *d, struct csw_error *err)
 	return 0;
 }
 
+/* The reader is woken when a ring is filled to a part of it, which an event is told when it opens:
+ * where the rings came out smaller than was thought then, the events are opened once more. */
+static int reopen_for_smaller_rings(struct csw_driver *d, const unsigned *cpus, unsigned nr,
+				    struct csw_error *err)
+{
+	unsigned failed;
+	int ret;
+
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_close(&d->streams[i].group);
+	d->nr_streams = 0;
+	ret = open_groups(d, cpus, nr, err);
+	if (ret < 0)
+		return ret;
+	ret = try_rings(d, &failed);
+	if (ret < 0)
+		explain_rings(d, ret, d->ring_bytes, failed, err);
+	return ret;
+}
+
 static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, struct csw_error *err)
 {
+	size_t opened_for;
 	int ret;
 
 	d->streams = calloc(nr, sizeof(*d->streams));
 	if (!d->streams)
 		return csw_error_set(err, -ENOMEM, "out of memory");
-	d->ring_bytes = first_ring_bytes(d->plan->ring_bytes, nr);
+	d->ring_bytes = opened_for = first_ring_bytes(d->plan->ring_bytes, nr);
 	ret = open_groups(d, cpus, nr, err);
 	if (ret == 0)
 		ret = map_rings(d, err);
+	if (ret == 0 && d->ring_bytes != opened_for)
+		ret = reopen_for_smaller_rings(d, cpus, nr, err);
 	if (ret == 0)
 		ret = watch_rings(d, err);
 	csw_perf_form(&d->features, &d->form);
@@ -425,10 +490,37 @@ static int read_stream(struct csw_driver *d, const struct stream *s, struct csw_
 	return 0;
 }
 
+static bool is_counted(const struct csw_driver *d, unsigned cpu)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		if (d->streams[i].group.cpu == cpu)
+			return true;
+	return false;
+}
+
+/* CPUs that are online now, are meant to be counted, and are not. Where the list cannot be read any
+ * more, the last answer stands. */
+static void look_for_cpus(struct csw_driver *d)
+{
+	unsigned *online, missed = 0;
+	int nr;
+
+	if (d->plan->cpus)
+		return;
+	nr = csw_sysfs_online(&online, NULL);
+	if (nr < 0)
+		return;
+	for (int i = 0; i < nr; i++)
+		missed += !is_counted(d, online[i]);
+	d->cpus_missed = missed;
+	free(online);
+}
+
 /* From here, by an interrupt on each CPU: it cannot fall into a switch, whose records are all in
  * the ring by then. */
 static int perf_tick(struct csw_driver *d, struct csw_error *err)
 {
+	look_for_cpus(d);
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct stream *s = &d->streams[i];
 		int ret;
@@ -437,6 +529,7 @@ static int perf_tick(struct csw_driver *d, struct csw_error *err)
 		ret = read_stream(d, s, &s->reading, err);
 		if (ret < 0)
 			return ret;
+		s->gone |= (s->reading.flags & CSW_RECORD_DETACHED) != 0;
 		s->reading.type = CSW_RECORD_READ;
 		s->reading.time_ns = csw_perf_sys.now_ns();
 	}
@@ -448,8 +541,10 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 			  struct csw_error *err)
 {
 	bool there = visit_cpu(v, s->group.cpu);
-	int ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
+	int ret;
 
+	s->disabling_ns = csw_perf_sys.now_ns();
+	ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
 	if (ret < 0)
 		return csw_error_set(err, ret, "cannot switch off the counters of CPU %u: %s",
 				     s->group.cpu, strerror(-ret));
@@ -462,7 +557,9 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 		.pid = there ? getpid() : -1,
 		.tid = there ? (int32_t)syscall(SYS_gettid) : -1,
 	};
-	return read_stream(d, s, &s->stop, err);
+	ret = read_stream(d, s, &s->stop, err);
+	s->gone |= (s->stop.flags & CSW_RECORD_DETACHED) != 0;
+	return ret;
 }
 
 static int perf_stop(struct csw_driver *d, struct csw_error *err)
@@ -477,6 +574,7 @@ static int perf_stop(struct csw_driver *d, struct csw_error *err)
 	end_visit(&visit);
 	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
 		csw_perf_sys.ioctl(d->streams[i].group.sideband, PERF_EVENT_IOC_DISABLE, 0);
+	look_for_cpus(d);
 	d->stopped = true;
 	return ret;
 }
@@ -522,6 +620,19 @@ static bool is_about_cpu(uint32_t type)
 	       type == CSW_RECORD_UNTHROTTLE;
 }
 
+/* When the counters went off. This thread may lose its CPU within the call, after they are off:
+ * such switches have no sample and belong to no counter. How long the counters were enabled since
+ * the last sample tells the moment; it is another clock than the records', so it only decides
+ * between the times on both sides of the call. */
+static uint64_t end_ns(const struct stream *s)
+{
+	uint64_t end = s->sampled_ns + (s->stop.enabled_ns - s->sampled_enabled_ns);
+
+	if (!s->sampled_ns || end > s->disabled_ns)
+		return s->disabled_ns;
+	return end < s->disabling_ns ? s->disabling_ns : end;
+}
+
 /* Where a record stands towards counting. The side-band of a CPU runs before its counters and after
  * them. */
 static bool is_outside(const struct stream *s, const struct csw_record *rec)
@@ -529,7 +640,7 @@ static bool is_outside(const struct stream *s, const struct csw_record *rec)
 	if (!is_about_cpu(rec->type))
 		return false;
 	return (s->state == STREAM_BEFORE && rec->time_ns <= s->enabled_ns) ||
-	       (s->disabled && rec->time_ns > s->disabled_ns);
+	       (s->disabled && rec->time_ns > end_ns(s));
 }
 
 static bool opens_stream(const struct stream *s, const struct csw_record *rec)
@@ -574,6 +685,7 @@ static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_
 	if (!s->disabled || s->state == STREAM_ENDED)
 		return 0;
 	*rec = s->stop;
+	rec->time_ns = end_ns(s);
 	s->state = STREAM_ENDED;
 	return 1;
 }
@@ -630,6 +742,10 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 			return 1;
 		if (ret > 0)
 			s->last_ns = rec->time_ns;
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE) {
+			s->sampled_ns = rec->time_ns;
+			s->sampled_enabled_ns = rec->enabled_ns;
+		}
 		csw_perf_ring_consume(r, raw);
 		if (ret > 0 && !is_outside(s, rec))
 			return 1;
@@ -639,6 +755,16 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 static const char *perf_cgroup_path(struct csw_driver *d, uint64_t id)
 {
 	return d->cgroups ? csw_cgroups_path(d->cgroups, id) : NULL;
+}
+
+static void perf_facts(const struct csw_driver *d, struct csw_driver_facts *out)
+{
+	*out = (struct csw_driver_facts){
+		.ring_bytes = d->ring_bytes,
+		.cpus_missed = d->cpus_missed,
+	};
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		out->cpus_gone += d->streams[i].gone;
 }
 
 static unsigned perf_nr_rings(const struct csw_driver *d)
@@ -668,5 +794,6 @@ const struct csw_driver_ops csw_perf_driver = {
 	.tick = perf_tick,
 	.cgroup_path = perf_cgroup_path,
 	.stop = perf_stop,
+	.facts = perf_facts,
 	.close = perf_close,
 };

@@ -26,7 +26,7 @@
 #include "engine/error.h"
 #include "engine/table.h"
 
-#define CPUS_MAX 4096u
+#define CPUS_MAX 1024u
 #define PENDING_MAX 8
 /* Records between two looks at what else there is to do. */
 #define QUOTA (1u << 16)

@@ -19,6 +19,8 @@
 #define VISIT_NS 20000ULL     /* the measuring program's work on one CPU */
 #define KICK_NS 500ULL        /* from a wake-up to an idle CPU's reaction */
 #define EXIT_NS 4000ULL       /* work of a thread between its EXIT record and its last switch */
+#define EXEC_NS 8000ULL       /* ... and between its new TID and its new name */
+#define READ_NS 50000ULL      /* how long it may wait for a disk on the way, on the average */
 #define RESERVED_PIDS 300     /* as in Linux: after a wrap the TIDs go on from here */
 #define THREADS_PER_CHUNK 1024
 
@@ -430,7 +432,8 @@ static void plan(struct csw_sim_thread *t, uint8_t act, uint64_t burst_ns)
 /* A killed thread that is not yet on its way out gets there next. */
 static void obey_kill(struct csw_sim_thread *t)
 {
-	if (t->doomed && t->act != CSW_SIM_EXIT && t->act != CSW_SIM_DIE)
+	if (t->doomed && t->act != CSW_SIM_EXIT && t->act != CSW_SIM_EXIT_BLOCK &&
+	    t->act != CSW_SIM_DIE)
 		plan(t, CSW_SIM_EXIT, EXIT_NS);
 }
 
@@ -561,19 +564,39 @@ static void do_rename(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct
 	m->observer.renamed(m->observer.ctx, cpu, m->now_ns, t, false);
 }
 
-/* The thread takes the place of the leader, whose TID is the process's number. */
-static void exec_done(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
+static void block(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t,
+		  uint64_t mean_ns)
 {
-	struct csw_sim_process *process = t->process;
+	t->state = CSW_SIM_SLEEPING;
+	switch_to(m, cpu, pick_next(m, cpu), false);
+	sleep_until(m, t, t->ready_ns + 1000 + exponential(m, mean_ns));
+}
 
-	process->ending = false;
-	process->waiter = NULL;
-	if (!is_leader(t))
-		tid_free(m, t->tid);
-	t->tid = process->pid;
+static void exec_named(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
+{
+	t->process->ending = false;
 	snprintf(t->comm, sizeof(t->comm), "%s", programs[dice(m, NR(programs))]);
 	draw_rates(m, t);
 	m->observer.renamed(m->observer.ctx, cpu, m->now_ns, t, true);
+}
+
+/* The thread takes the place of the leader, whose TID is the process's number. As in Linux the new
+ * name comes later than the new TID: every other time the thread is switched out in between. */
+static void exec_done(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
+{
+	struct csw_sim_process *process = t->process;
+	bool moved = !is_leader(t);
+
+	process->waiter = NULL;
+	if (moved)
+		tid_free(m, t->tid);
+	t->tid = process->pid;
+	if (!moved || dice(m, 2)) {
+		exec_named(m, cpu, t);
+		return;
+	}
+	plan(t, CSW_SIM_EXEC_NAMED, EXEC_NS);
+	block(m, cpu, t, READ_NS);
 }
 
 static void do_exec(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
@@ -596,7 +619,14 @@ static void do_exit(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct c
 	m->observer.exiting(m->observer.ctx, cpu, m->now_ns, t);
 	if (is_leader(t) && !t->process->ending)
 		doom_others(m, t);
+	plan(t, dice(m, 4) ? CSW_SIM_DIE : CSW_SIM_EXIT_BLOCK, EXIT_NS + dice(m, 10000));
+}
+
+/* A thread that exits still has its TID, and may be switched out and come back. */
+static void exit_block(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
+{
 	plan(t, CSW_SIM_DIE, EXIT_NS + dice(m, 10000));
+	block(m, cpu, t, READ_NS);
 }
 
 /* As in Linux the TID is free before the last switch, which therefore shows none. */
@@ -614,11 +644,7 @@ static void die(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_s
 
 static void do_sleep(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
 {
-	uint64_t mean_ns = t->kind == CSW_KIND_KERNEL ? 8 * m->sleep_ns : m->sleep_ns;
-
-	t->state = CSW_SIM_SLEEPING;
-	switch_to(m, cpu, pick_next(m, cpu), false);
-	sleep_until(m, t, t->ready_ns + 1000 + exponential(m, mean_ns));
+	block(m, cpu, t, t->kind == CSW_KIND_KERNEL ? 8 * m->sleep_ns : m->sleep_ns);
 }
 
 /* Voluntarily or not, to the end of the queue; alone in it, the thread runs on without a switch. */
@@ -659,8 +685,14 @@ static void act(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_s
 	case CSW_SIM_EXEC_DONE:
 		exec_done(m, cpu, t);
 		break;
+	case CSW_SIM_EXEC_NAMED:
+		exec_named(m, cpu, t);
+		break;
 	case CSW_SIM_EXIT:
 		do_exit(m, cpu, t);
+		break;
+	case CSW_SIM_EXIT_BLOCK:
+		exit_block(m, cpu, t);
 		break;
 	case CSW_SIM_DIE:
 		die(m, cpu, t);

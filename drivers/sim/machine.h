@@ -55,10 +55,12 @@ enum csw_sim_act {
 	CSW_SIM_FORK_PROCESS,
 	CSW_SIM_RENAME,
 	CSW_SIM_EXEC,
-	CSW_SIM_EXEC_DONE, /* the other threads are dead: take over */
+	CSW_SIM_EXEC_DONE,  /* the other threads are dead: take over */
+	CSW_SIM_EXEC_NAMED, /* the program is loaded: its name */
 	CSW_SIM_EXIT,
-	CSW_SIM_DIE,   /* the last switch after the exit */
-	CSW_SIM_LEAVE, /* the measuring program is done on this CPU */
+	CSW_SIM_EXIT_BLOCK, /* waits for something on its way out */
+	CSW_SIM_DIE,        /* the last switch after the exit */
+	CSW_SIM_LEAVE,      /* the measuring program is done on this CPU */
 };
 
 struct csw_sim_thread {

@@ -66,12 +66,13 @@ struct csw_session; /* opaque: counters, rings and the table that they feed */
  * program compiled against a longer struct than the library knows gets -E2BIG if the unknown part
  * is not zero. */
 struct csw_opts {
-	size_t size;          /* sizeof(struct csw_opts) */
-	const char *driver;   /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
-				 to   the driver */
-	uint64_t sav;         /* sample-after value: trigger occurrences per sample; 0: 1 */
-	uint64_t ring_bytes;  /* wished size of one CPU's ring; 0: chosen within the memory that may
-				 be  locked */
+	size_t size;         /* sizeof(struct csw_opts) */
+	const char *driver;  /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
+				to   the driver */
+	uint64_t sav;        /* sample-after value: trigger occurrences per sample; 0: 1 */
+	uint64_t ring_bytes; /* size of one CPU's ring, cut to a power of two; -EPERM from csw_open,
+				with the largest that fits, when so much may not be locked. 0: the
+				library chooses, within that; see csw_summary.ring_bytes */
 	uint64_t duration_ns; /* planned length of the run; 0: open. A simulated machine runs that
 				 long */
 
@@ -227,9 +228,10 @@ struct csw_row {
 };
 
 /* csw_count.flags */
-#define CSW_COUNT_NOT_COUNTED                                                                      \
-	0x1u /* enabled but never running in this row's slices: value means nothing, it is not 0   \
-	      */
+/* Enabled but never running in this row's slices; or an event of the hardware that did not occur
+ * once on any CPU in a second or more of counting, as the events do that a PMU opens but does not
+ * have. value means nothing, it is not 0. */
+#define CSW_COUNT_NOT_COUNTED 0x1u
 
 #define CSW_COUNT_ESTIMATE                                                                         \
 	0x2u /* the sum of the periods of `samples` ordinary samples, not a count */
@@ -251,8 +253,11 @@ struct csw_table_opts {
 	size_t size;      /* sizeof(struct csw_table_opts) */
 	const char *sort; /* a counter, or "oncpu", "slices", "voluntary", "preempted",
 			     "migrations": descending; "pid", "tid", "comm", "cgroup", "cpu":
-			     ascending. NULL: the first counter. Ties: by PID, TID */
-	uint64_t top;     /* show so many rows and fold the others into one row `rest`; 0: all */
+			     ascending. NULL: the first counter. Ties: by PID, TID. The rows
+			     `rest` and `other` are remainders: they come last, in this order,
+			     whatever the column */
+	uint64_t top;     /* show so many rows, and fold the others but `other` into one row `rest`,
+			     behind them; 0: all */
 };
 
 /* Aggregates what the session has counted so far: up to csw_stop, or up to the last csw_tick. *out
@@ -318,11 +323,16 @@ struct csw_summary {
 	uint64_t throttles;          /* times the trigger was stopped */
 	uint64_t oncpu_ns;           /* of all rows but idle */
 	uint64_t exact_ns;           /* the part of it in slices with one proven owner and no gap */
-	uint64_t cpu_ns;    /* after csw_stop: the CPUs' time from start to stop, which rows_ns must
-			       equal */
-	uint64_t rows_ns;   /* time on a CPU of all rows, idle included */
-	uint64_t estimates; /* ordinary samples of a recording, beside those of the trigger */
-	uint32_t estimate;  /* 1: some counters are only estimated from these */
+	uint64_t cpu_ns;  /* after csw_stop: the CPUs' time from start to stop, which rows_ns must
+			     equal */
+	uint64_t rows_ns; /* time on a CPU of all rows, idle included */
+	uint64_t ring_bytes;  /* of each CPU; 0: simulated */
+	uint32_t cpus_missed; /* CPUs online at the last csw_tick or csw_stop that were not at
+				 csw_open: nothing of them is counted. 0 with csw_opts.cpus */
+	uint32_t cpus_gone;   /* of nr_cpus, those that went offline meanwhile: nothing is counted
+				 of them after that, also where they came back */
+	uint64_t estimates;   /* ordinary samples of a recording, beside those of the trigger */
+	uint32_t estimate;    /* 1: some counters are only estimated from these */
 	uint32_t reserved_;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */

@@ -1,3 +1,3 @@
-# FILE: engine/table.c
+# FILE: engine/table.h
 # RULE: a row adds up
-s/cell\[i\].sum += deltas\[i\];/cell[i].sum = deltas[i];/
+s/cell->sum += /cell->sum = /

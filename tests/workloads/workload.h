@@ -31,10 +31,11 @@
 
 struct truth {
 	int32_t pid, tid;
-	uint64_t pages;   /* fresh pages written */
-	uint64_t getppid; /* times it called getppid */
-	uint64_t faults;  /* its own minor and major faults, read last */
-	uint64_t cpu_ns;  /* its own CPU time, read last */
+	uint64_t pages;    /* fresh pages written */
+	uint64_t getppid;  /* times it called getppid */
+	uint64_t faults;   /* its own minor and major faults, read last */
+	uint64_t cpu_ns;   /* its own CPU time, read last */
+	uint64_t switches; /* away from a CPU, but for the last one, when it is gone */
 };
 
 static inline uint64_t clock_ns(clockid_t clock)
@@ -69,6 +70,15 @@ static inline uint64_t thread_faults(void)
 	if (getrusage(RUSAGE_THREAD, &usage))
 		err(1, "getrusage");
 	return (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+}
+
+static inline uint64_t thread_switches(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage))
+		err(1, "getrusage");
+	return (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 }
 
 /*
@@ -149,10 +159,11 @@ static inline void truths_print(FILE *out, const struct truth *truths, size_t nr
 		fprintf(out,
 			"{\"what\":\"thread\",\"pid\":%d,\"tid\":%d,\"pages\":%llu,\"getppid\":%"
 			"llu,"
-			"\"faults\":%llu,\"cpu_ns\":%llu}\n",
+			"\"faults\":%llu,\"cpu_ns\":%llu,\"switches\":%llu}\n",
 			truths[i].pid, truths[i].tid, (unsigned long long)truths[i].pages,
 			(unsigned long long)truths[i].getppid, (unsigned long long)truths[i].faults,
-			(unsigned long long)truths[i].cpu_ns);
+			(unsigned long long)truths[i].cpu_ns,
+			(unsigned long long)truths[i].switches);
 }
 
 /* The options that all workloads know: --NAME=NUMBER and --truth=FILE. */

@@ -60,6 +60,17 @@ static void copy_trimmed(char *out, size_t bytes, const char *in)
 	snprintf(out, bytes, "%.*s", (int)nr, in);
 }
 
+/* x86_perf_event_set_period: some CPUs dislike it when one event is left, so at least two are. */
+#define MIN_PERIOD 2
+
+static int identify_by_text(struct csw_cpu *out)
+{
+	int ret = csw_cpu_identify_generic(out);
+
+	out->min_period = MIN_PERIOD;
+	return ret;
+}
+
 int csw_cpu_identify(struct csw_cpu *out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -68,16 +79,14 @@ int csw_cpu_identify(struct csw_cpu *out)
 
 	pthread_once(&once, silence);
 	if (!cpuid_present() || cpuid_get_raw_data(&raw) || cpu_identify(&raw, &id))
-		return csw_cpu_identify_generic(out);
+		return identify_by_text(out);
 	memset(out, 0, sizeof(*out));
 	copy_trimmed(out->vendor, sizeof(out->vendor), id.vendor_str);
 	copy_trimmed(out->brand, sizeof(out->brand), id.brand_str);
 	out->family = id.ext_family;
 	out->model = id.ext_model;
 	out->stepping = id.stepping;
-	/* x86_perf_event_set_period: some CPUs dislike it when one event is left, so at least two
-	 * are */
-	out->min_period = 2;
+	out->min_period = MIN_PERIOD;
 	strcpy(out->hypervisor, hypervisor_name(cpuid_get_hypervisor(&raw, &id)));
 	return 0;
 }
