@@ -66,9 +66,8 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "list", csw_cmd_list },
-	{ "doctor", csw_cmd_doctor },
-	{ "verify", csw_cmd_verify },
+	{ "list", csw_cmd_list },     { "doctor", csw_cmd_doctor }, { "verify", csw_cmd_verify },
+	{ "report", csw_cmd_report }, { "slices", csw_cmd_slices },
 };
 
 static const struct command *find_command(const char *name)
@@ -146,6 +145,8 @@ int main(int argc, char **argv)
 	status = csw_options_parse(&o, argc, argv);
 	if (status < 0)
 		status = status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	else if (csw_recording_option(&o))
+		status = EXIT_USAGE;
 	else
 		status = o.info ? inform(o.info) : measure(&o);
 	csw_options_free(&o);

@@ -60,6 +60,10 @@ enum key {
 	KEY_OVERHEAD,
 	KEY_RING,
 	KEY_VERBOSE,
+	KEY_INPUT = 'i',
+	KEY_TIME = 512,
+	KEY_COMM,
+	KEY_HEADER,
 };
 
 /* clang-format off */
@@ -99,7 +103,13 @@ static const struct argp_option entries[] = {
 	{ "quiet", KEY_QUIET, NULL, 0, "No line of progress on a terminal, no hints at the end", 0 },
 	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more below the table", 0 },
 	{ "overhead", KEY_OVERHEAD, NULL, 0, "Say at the end how much CPU time csw-sample took", 0 },
-	{ NULL, 0, NULL, 0, NULL, 5 },
+	{ NULL, 0, NULL, 0, "Of report and slices:", 5 },
+	{ "input", KEY_INPUT, "FILE", 0, "The recording (perf.data) to read; -: the standard input", 0 },
+	{ "time", KEY_TIME, "FROM,TO", 0, "Only what happened between these times, in seconds of the recording's clock or, "
+	  "with a + before them, from its first sample on; either may be left out", 0 },
+	{ "comm", KEY_COMM, "NAME[,NAME]", 0, "Threads of these names", 0 },
+	{ "header", KEY_HEADER, NULL, 0, "What the recording says of its machine, and nothing else", 0 },
+	{ NULL, 0, NULL, 0, NULL, 6 },
 	{ "help", KEY_HELP, NULL, 0, "Show this help", 0 },
 	{ "version", KEY_VERSION, NULL, 0, "Show the version", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -130,6 +140,10 @@ static const char doc[] =
 	"      permissions, hardware and settings, each with its remedy\n"
 	"  csw-sample verify\n"
 	"      counts what is known, and compares\n"
+	"  csw-sample report -i FILE [--time=FROM,TO] [--comm=NAME] [-p PID] [--header] [OPTION...]\n"
+	"      the same tables from a recording of perf record, simpleperf and others\n"
+	"  csw-sample slices [-i FILE | OPTION... -- PROGRAM] [--format=csv|json]\n"
+	"      a line for every slice\n"
 	"\n"
 	"SIGUSR1 shows the table so far. Counting a whole machine needs root or CAP_PERFMON; tracepoints need root. "
 	"`--driver=sim` needs nothing.\n"
@@ -217,6 +231,47 @@ static int parse_seconds(struct csw_options *o, const char *arg)
 	o->has_duration = true;
 	o->duration_ns = seconds * NS_PER_S + ns;
 	return 0;
+}
+
+/* Seconds with a fraction, exact to the ns. 0 or -EINVAL, nothing printed. */
+static int take_seconds(const char **text, uint64_t *out_ns)
+{
+	uint64_t seconds = 0, weight = NS_PER_S / 10;
+	int ret = parse_digits(text, SECONDS_MAX, &seconds);
+
+	*out_ns = seconds * NS_PER_S;
+	if (ret < 0 || **text != '.')
+		return ret;
+	for (++*text; **text >= '0' && **text <= '9'; ++*text, weight /= 10)
+		*out_ns += (uint64_t)(**text - '0') * weight;
+	return 0;
+}
+
+/* "FROM,TO", each with or without a + before it, either of them missing. */
+static int parse_time(struct csw_options *o, const char *arg)
+{
+	const char *c = arg;
+	int ret = 0;
+
+	if (*c == '+') {
+		o->time_flags |= CSW_TIME_FROM_FIRST;
+		c++;
+	}
+	if (*c != ',')
+		ret = take_seconds(&c, &o->from_ns);
+	if (ret == 0 && *c == ',') {
+		c++;
+		if (*c == '+') {
+			o->time_flags |= CSW_TIME_TO_FIRST;
+			c++;
+		}
+		if (*c || (o->time_flags & CSW_TIME_TO_FIRST))
+			ret = take_seconds(&c, &o->to_ns);
+		if (ret == 0 && !*c)
+			return 0;
+	}
+	csw_complain("--time=%s: must be FROM,TO in seconds, such as 12.5,13 or +1,+2", arg);
+	return -EINVAL;
 }
 
 static int add_id(struct csw_ids *list, uint64_t id)
@@ -325,7 +380,7 @@ static int parse_command(struct csw_options *o, const char *arg, struct argp_sta
 {
 	if (!state->quoted) {
 		csw_complain("%s: unexpected; a program to run stands after --, a command (list, "
-			     "doctor, verify, help) stands first",
+			     "doctor, verify, report, slices, help) stands first",
 			     arg);
 		return -EINVAL;
 	}
@@ -387,6 +442,12 @@ static int parse_value(struct csw_options *o, int key, const char *arg)
 		return parse_word("--format", arg, formats, &o->format);
 	case KEY_OUTPUT:
 		return parse_text("-o", arg, &o->output);
+	case KEY_INPUT:
+		return parse_text("-i", arg, &o->input);
+	case KEY_TIME:
+		return parse_time(o, arg);
+	case KEY_COMM:
+		return add_text(&o->comms, arg);
 	default:
 		return 1;
 	}
@@ -415,6 +476,8 @@ static bool parse_flag(struct csw_options *o, int key)
 		return o->verbose = true;
 	case KEY_OVERHEAD:
 		return o->overhead = true;
+	case KEY_HEADER:
+		return o->header = true;
 	default:
 		return false;
 	}
@@ -448,6 +511,19 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 bool csw_options_simulated(const struct csw_options *o)
 {
 	return strncmp(o->driver, "sim", 3) == 0 && (!o->driver[3] || o->driver[3] == ':');
+}
+
+bool csw_recording_option(const struct csw_options *o)
+{
+	const char *name = o->input                                  ? "-i"
+			   : o->comms                                ? "--comm"
+			   : o->header                               ? "--header"
+			   : o->from_ns || o->to_ns || o->time_flags ? "--time"
+								     : NULL;
+
+	if (name)
+		csw_complain("%s: belongs to a recording: csw-sample report -i FILE", name);
+	return name != NULL;
 }
 
 /* The option that a simulated machine has no sense for; NULL: none. */
@@ -540,4 +616,5 @@ void csw_options_free(struct csw_options *o)
 	free(o->pids.ids);
 	free(o->tids.ids);
 	free(o->cpus);
+	free(o->comms);
 }

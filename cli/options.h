@@ -37,10 +37,15 @@ struct csw_options {
 	uint64_t delay_ns;
 	uint64_t interval_ns; /* 0: one report at the end */
 	struct csw_ids pids, tids;
-	const char *cgroup; /* NULL: any */
-	char *cpus;         /* the lists of all -C, joined; NULL: all */
-	char **command;     /* NULL-terminated; NULL: none */
-	uint32_t info;      /* what is to be printed instead of measuring: enum csw_info */
+	const char *cgroup;      /* NULL: any */
+	char *cpus;              /* the lists of all -C, joined; NULL: all */
+	const char *input;       /* of report and slices: the recording; NULL: none */
+	bool header;             /* of report: only what it says of its machine */
+	char *comms;             /* of report: the lists of all --comm, joined; NULL: all */
+	uint64_t from_ns, to_ns; /* of report: csw_opts of these names */
+	uint32_t time_flags;
+	char **command; /* NULL-terminated; NULL: none */
+	uint32_t info;  /* what is to be printed instead of measuring: enum csw_info */
 };
 
 enum csw_info {
@@ -58,6 +63,9 @@ int csw_options_inform(uint32_t info);
 
 /* Whether the machine is simulated, and time with it. */
 bool csw_options_simulated(const struct csw_options *o);
+
+/* Whether there is an option that only report and slices have; complains of it. */
+bool csw_recording_option(const struct csw_options *o);
 
 /* One line "csw-sample: ..." on stderr, whatever bytes the arguments hold. */
 void csw_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

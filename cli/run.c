@@ -272,9 +272,17 @@ static int open_session(struct run *r, struct csw_error *err)
 		.cpus = o->cpus,
 		.histogram = o->histogram,
 		.cgroups = o->by == CSW_BY_CGROUP,
+		.input = o->input,
+		.from_ns = o->from_ns,
+		.to_ns = o->to_ns,
+		.time_flags = o->time_flags,
+		.comms = o->comms,
 	};
+	int ret = csw_open(&r->s, o->trigger, o->events, &opts, err);
 
-	return csw_open(&r->s, o->trigger, o->events, &opts, err);
+	if (ret == 0 && r->hooks->opened)
+		ret = r->hooks->opened(r->hooks->ctx, r->s, err);
+	return ret;
 }
 
 /* The exit status for a failed call of the library. Names are checked before anything runs: those
@@ -312,6 +320,10 @@ static int measure(struct run *r, struct csw_error *err)
 	ret = check_table(r, err);
 	if (ret < 0)
 		return fail(r->o, true, ret, err);
+	if (r->hooks->started)
+		ret = r->hooks->started(r->hooks->ctx, r->s, err);
+	if (ret < 0)
+		return fail(r->o, false, ret, err);
 	ret = csw_program_release(&r->program);
 	if (ret < 0)
 		return fail_exec(&r->program, ret);
@@ -333,7 +345,8 @@ static int open_and_measure(struct run *r, struct csw_run_result *result)
 	}
 	ret = open_session(r, &err);
 	if (ret < 0)
-		return fail(r->o, true, ret, &err);
+		return fail(r->o, !r->o->input, ret,
+			    &err); /* a file that is not there is no bad usage */
 	before_ns = own_cpu_ns();
 	status = measure(r, &err);
 	result->own_cpu_ns = own_cpu_ns() - before_ns;
@@ -365,7 +378,7 @@ int csw_run(struct csw_run_result *result, const struct csw_options *o,
 	*result = (struct csw_run_result){ .session = NULL };
 	csw_signals_enter(CSW_SIGNALS_COUNTING);
 	csw_progress_init(&r.progress, o);
-	if (csw_watch_open(&r.watch, o) == 0)
+	if (o->input || csw_watch_open(&r.watch, o) == 0) /* nobody of a recording need be alive */
 		status = open_and_measure(&r, result);
 	csw_signals_enter(CSW_SIGNALS_AFTER);
 	csw_program_end(&r.program, why_over(&r, status, why, sizeof(why)));

@@ -7,6 +7,10 @@
 
 /* What the run asks for while it goes on. */
 struct csw_run_hooks {
+	/* The session is open and not yet started; then it is started. NULL: nothing to do. 0, or
+	 * -errno with *err. */
+	int (*opened)(void *ctx, struct csw_session *s, struct csw_error *err);
+	int (*started)(void *ctx, struct csw_session *s, struct csw_error *err);
 	/* Shows what has been counted up to now: an interval has ended, or SIGUSR1 asks. 0, or
 	 * -errno, the reason printed, and the run has failed. */
 	int (*show)(void *ctx, const struct csw_session *s);

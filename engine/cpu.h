@@ -22,8 +22,8 @@ struct csw_cpu {
  * be alike. */
 int csw_cpu_identify(struct csw_cpu *out);
 
-/* The same from /proc/cpuinfo and sysfs alone, under the names of lines that most architectures use;
- * the x86 one falls back to it. */
+/* The same from /proc/cpuinfo and sysfs alone, under the names of lines that most architectures
+ * use; the x86 one falls back to it. */
 int csw_cpu_identify_generic(struct csw_cpu *out);
 
 bool csw_cpu_is_amd(const struct csw_cpu *cpu); /* AMD's and Hygon's cores */

@@ -18,13 +18,18 @@ struct csw_plan {
 	struct csw_trigger trigger;
 	struct csw_event counters[CSW_COUNTERS_MAX];
 	unsigned nr_counters;
-	const char *cpus;        /* count on these only, "0-3,8"; NULL: on all */
-	bool cgroups;            /* fill in csw_record.cgroup */
-	uint64_t ring_bytes;     /* size of one CPU's ring, that or nothing; 0: the driver's choice
-				    within its budget */
-	uint64_t duration_ns;    /* how long the run is meant to last, 0: not known; the simulated
-				    machine ends then */
-	const char *driver_opts; /* what stood behind "NAME:" in the driver's name, or NULL */
+	const char *cpus;     /* count on these only, "0-3,8"; NULL: on all */
+	bool cgroups;         /* fill in csw_record.cgroup */
+	uint64_t ring_bytes;  /* size of one CPU's ring, that or nothing; 0: the driver's choice
+				 within its budget */
+	uint64_t duration_ns; /* how long the run is meant to last, 0: not known; the simulated
+				 machine ends then */
+	uint32_t estimated;   /* a bit for each counter that has only ordinary samples */
+	const char *input;    /* the recording to be read, NULL: none */
+	uint64_t from_ns;     /* of a recording: only what happened from here ... */
+	uint64_t to_ns;       /* ... to there, 0: no limit */
+	bool from_first, to_first; /* ... counted from its first sample */
+	const char *driver_opts;   /* what stood behind "NAME:" in the driver's name, or NULL */
 };
 
 struct csw_driver; /* each driver's own */
@@ -45,6 +50,7 @@ struct csw_driver_facts {
 #define CSW_DRIVER_SIMULATED 0x1u /* the numbers are of no real machine */
 #define CSW_DRIVER_LIVE                                                                            \
 	0x2u /* watches the threads of this machine: scopes by PID and a command make sense */
+#define CSW_DRIVER_FILE 0x4u /* reads a recording: there is nothing to open but its file */
 
 struct csw_driver_ops {
 	const char *name;
@@ -61,6 +67,14 @@ struct csw_driver_ops {
 	int (*resolve_counter)(const char *name, struct csw_event *out, struct csw_error *err);
 	int (*resolve_trigger)(const char *name, uint64_t sav, struct csw_trigger *out,
 			       struct csw_error *err);
+
+	/* Of drivers that read a recording (CSW_DRIVER_FILE), instead of resolve_* and open: opens
+	 * plan->input and fills in what was counted there. */
+	int (*adopt)(struct csw_driver **out, struct csw_plan *plan, struct csw_error *err);
+
+	/* Of the same: 0 with a remark in err->text or none, or -errno and where the recording is
+	 * broken; what came before was delivered. */
+	int (*damage)(const struct csw_driver *drv, struct csw_error *err);
 
 	/* Makes rings and counters, all disabled. The plan outlives the driver. */
 	int (*open)(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err);
@@ -108,5 +122,6 @@ struct csw_driver_ops {
 
 extern const struct csw_driver_ops csw_perf_driver;
 extern const struct csw_driver_ops csw_sim_driver;
+extern const struct csw_driver_ops csw_perfdata_driver;
 
 #endif

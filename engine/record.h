@@ -53,6 +53,10 @@ enum csw_record_type {
 	 * START, lost_other = records of other kinds, both as the kernel counted them, or
 	 * CSW_LOST_UNKNOWN. */
 	CSW_RECORD_STOP,
+	/* An ordinary sample of a file: pid/tid ran when the events of some counters overflowed;
+	 * flags: a bit for each of those counters, whose values[1 + counter] is by how much. cpu
+	 * CSW_CPU_NONE: not said. */
+	CSW_RECORD_ESTIMATE,
 };
 
 #define CSW_LOST_UNKNOWN UINT64_MAX

@@ -4,9 +4,10 @@
  *
  * Columns: kind, pid, tid, comm, cgroup, cpu, nr_threads, slices, oncpu_ns, voluntary, preempted,
  * migrations, exact_ns, then of every counter NAME, NAME:enabled_ns, NAME:running_ns, NAME:min,
- * NAME:max and, with rates, NAME:per_second, NAME:share. They mean what docs/report.schema.json
- * says of the fields of these names. A cell is empty where the row has no such thing: no PID, never
- * counted. Totals, completeness and histograms have no place in it; JSON has them.
+ * NAME:max, where it is estimated NAME:samples and, with rates, NAME:per_second, NAME:share. They
+ * mean what docs/report.schema.json says of the fields of these names. A cell is empty where the
+ * row has no such thing: no PID, never counted. Totals, completeness and histograms have no place
+ * in it; JSON has them.
  *
  * Invariant: a text cell holds neither unsafe characters (engine/text: they become \xNN, a
  * backslash two) nor the beginning of a formula: where it would begin with = + - or @, a ' comes
@@ -39,6 +40,14 @@ static void put_escaped(FILE *file, const char *escaped)
 	fputc('"', file);
 }
 
+static bool is_estimate(const struct csw_table *t, size_t j)
+{
+	struct csw_counter counter = { .flags = 0 };
+
+	csw_table_counter(t, j, &counter);
+	return counter.flags & CSW_COUNT_ESTIMATE;
+}
+
 static void put_text(FILE *file, const char *text)
 {
 	char escaped[TEXT_BYTES];
@@ -46,11 +55,13 @@ static void put_text(FILE *file, const char *text)
 	put_escaped(file, csw_escape(escaped, sizeof(escaped), text));
 }
 
-static void put_header(FILE *file, const struct csw_keys *keys, bool rate)
+static void put_header(FILE *file, const struct csw_table *t, const struct csw_keys *keys,
+		       bool rate)
 {
 	static const char *const parts[] = { "",     ":enabled_ns", ":running_ns", ":min",
-					     ":max", ":per_second", ":share" };
+					     ":max", ":samples",    ":per_second", ":share" };
 	size_t nr = sizeof(parts) / sizeof(*parts) - (rate ? 0 : 2);
+	const size_t samples = 5;
 
 	fputs("kind,pid,tid,comm,cgroup,cpu,nr_threads,slices,oncpu_ns,voluntary,preempted,"
 	      "migrations,exact_ns",
@@ -59,6 +70,8 @@ static void put_header(FILE *file, const struct csw_keys *keys, bool rate)
 		for (size_t k = 0; k < nr; k++) {
 			char title[CSW_KEY_BYTES + 16];
 
+			if (k == samples && !is_estimate(t, j))
+				continue;
 			snprintf(title, sizeof(title), "%s%s", keys->text[j], parts[k]);
 			fputc(',', file);
 			put_escaped(file, title); /* keys are escaped */
@@ -109,6 +122,8 @@ static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
 		fprintf(file, ",%" PRIu64 ",%" PRIu64, count.min, count.max);
 	else
 		fputs(",,", file);
+	if (is_estimate(t, j))
+		put_number(file, count.samples);
 	if (!rate)
 		return;
 	has_rate = csw_report_per_second(duration_ns, count.value, &per_second);
@@ -150,7 +165,7 @@ int csw_report_csv(const struct csw_table *t, FILE *file, const struct csw_repor
 		return csw_error_set(err, ret, "the table has no summary");
 	csw_report_keys(&keys, t);
 	if (!opts->line)
-		put_header(file, &keys, opts->rate);
+		put_header(file, t, &keys, opts->rate);
 	for (size_t i = 0; i < csw_table_rows(t) && !ferror(file); i++) {
 		put_row(file, t, csw_table_row(t, i));
 		for (size_t j = 0; j < keys.nr; j++)

@@ -213,6 +213,8 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 	set(w, object, "running_ns", number(c.running_ns));
 	set(w, object, "min", number(c.min));
 	set(w, object, "max", number(c.max));
+	if (c.flags & CSW_COUNT_ESTIMATE)
+		set(w, object, "samples", number(c.samples));
 	if (w->opts->rate)
 		set_rate(w, object, j, c.value);
 	if (w->opts->histogram)
@@ -326,9 +328,7 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "schema", json_integer(SCHEMA));
 	put(w, "driver", text(s->driver));
 	put(w, "simulated", json_boolean(s->simulated));
-	/* Every source so far reads counters at switches; only ordinary samples would give
-	 * estimates. */
-	put(w, "estimate", json_false());
+	put(w, "estimate", json_boolean(s->estimate));
 	put(w, "duration_ns", number(s->duration_ns));
 	put(w, "cpus", number(s->nr_cpus));
 	put(w, "cpus_missed", number(s->cpus_missed));

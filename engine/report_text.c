@@ -219,9 +219,11 @@ static void add_counters(struct report *r)
 	struct csw_counter counter;
 
 	for (size_t j = 0; csw_table_counter(r->t, j, &counter) == 0; j++) {
-		csw_escape(title, sizeof(title) - sizeof("(ms)"), counter.name);
+		csw_escape(title, sizeof(title) - sizeof("(ms)~"), counter.name);
 		if (counter.nanoseconds)
 			strcat(title, "(ms)");
+		if (counter.flags & CSW_COUNT_ESTIMATE)
+			strcat(title, "~");
 		add_counter(r, j, &counter, COLUMN_COUNTER, title);
 		if (!r->opts->rate)
 			continue;
@@ -315,12 +317,15 @@ static void add_columns(struct report *r)
 		add_column(r, COLUMN_CGROUP, "CGROUP");
 	if (r->by != CSW_BY_THREAD && r->by != CSW_BY_CPU)
 		add_column(r, COLUMN_THREADS, "THREADS");
-	add_column(r, COLUMN_SLICES, "SLICES");
-	add_column(r, COLUMN_ONCPU, "ONCPU(ms)");
-	add_column(r, COLUMN_VOLUNTARY, "VOL");
-	add_column(r, COLUMN_PREEMPTED, "PRE");
-	if (r->by != CSW_BY_CPU)
-		add_column(r, COLUMN_MIGRATIONS, "MIGR");
+	/* Where no switch was recorded there are no such numbers. */
+	if (!r->s.estimate || r->s.rows_ns) {
+		add_column(r, COLUMN_SLICES, "SLICES");
+		add_column(r, COLUMN_ONCPU, "ONCPU(ms)");
+		add_column(r, COLUMN_VOLUNTARY, "VOL");
+		add_column(r, COLUMN_PREEMPTED, "PRE");
+		if (r->by != CSW_BY_CPU)
+			add_column(r, COLUMN_MIGRATIONS, "MIGR");
+	}
 	add_counters(r);
 	add_ratios(r);
 }
@@ -457,6 +462,12 @@ static void print_header(const struct report *r)
 	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);
+	if (s->estimate)
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "
+			"samples, "
+			"%s in all",
+			NUM(r, s->estimates));
 	fputs("\n\n", r->file);
 }
 

@@ -33,12 +33,13 @@ struct csw_session {
 	struct csw_driver *drv;
 	char *driver_opts;
 	int32_t *pids, *tids;
-	char *cpus, *cgroup;
+	char *cpus, *cgroup, *input, *comms;
 	struct csw_plan plan;
 	struct csw_scope scope;
 	struct csw_aggregation agg;
 	struct csw_slicer slicer;
 	struct csw_merge merge;
+	struct csw_slices each;
 	bool has_slicer, has_merge;
 };
 
@@ -111,6 +112,14 @@ static int check_scope(struct csw_session *s, const struct csw_opts *opts, struc
 {
 	bool live = s->ops->caps & CSW_DRIVER_LIVE;
 
+	/* A recording knows processes and names, and none of the rest. */
+	if (s->ops->caps & CSW_DRIVER_FILE) {
+		if (s->scope.tree || s->scope.nr_tids || s->cpus || s->cgroup || opts->cgroups)
+			return csw_error_set(err, -EINVAL,
+					     "a recording is read: leave out the command, -t, -C, "
+					     "--cgroup and --by=cgroup");
+		return 0;
+	}
 	if (!live && (csw_scope_is_set(&s->scope) || s->cpus || s->cgroup || opts->cgroups))
 		return csw_error_set(
 			err, -EINVAL,
@@ -129,7 +138,8 @@ static int take_scope(struct csw_session *s, const struct csw_opts *opts, struct
 {
 	if (copy_ids(&s->pids, opts->pids, opts->nr_pids) < 0 ||
 	    copy_ids(&s->tids, opts->tids, opts->nr_tids) < 0 ||
-	    copy_text(&s->cpus, opts->cpus) < 0 || copy_text(&s->cgroup, opts->cgroup) < 0)
+	    copy_text(&s->cpus, opts->cpus) < 0 || copy_text(&s->cgroup, opts->cgroup) < 0 ||
+	    copy_text(&s->comms, opts->comms) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	s->scope = (struct csw_scope){
 		.pids = s->pids,
@@ -137,31 +147,13 @@ static int take_scope(struct csw_session *s, const struct csw_opts *opts, struct
 		.tids = s->tids,
 		.nr_tids = opts->nr_tids,
 		.tree = opts->tree,
+		.comms = s->comms,
 	};
 	return check_scope(s, opts, err);
 }
 
-static int build(struct csw_session *s, const char *trigger, const char *events,
-		 const struct csw_opts *opts, struct csw_error *err)
+static int build_engine(struct csw_session *s, const struct csw_opts *opts, struct csw_error *err)
 {
-	int ret = csw_spec_driver(opts->driver, &s->ops, &s->driver_opts, err);
-
-	if (ret < 0)
-		return ret;
-	ret = take_scope(s, opts, err);
-	if (ret < 0)
-		return ret;
-	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
-	if (ret < 0)
-		return ret;
-	s->plan.ring_bytes = opts->ring_bytes;
-	s->plan.duration_ns = opts->duration_ns;
-	s->plan.driver_opts = s->driver_opts;
-	s->plan.cpus = s->cpus;
-	s->plan.cgroups = opts->cgroups || s->cgroup;
-	ret = s->ops->open(&s->drv, &s->plan, err);
-	if (ret < 0)
-		return ret;
 	if (csw_aggregation_init(&s->agg, s->plan.nr_counters, opts->histogram) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	if (csw_slicer_init(&s->slicer, &s->plan, &s->scope, &s->agg, s->ops->nr_cpus(s->drv)) < 0)
@@ -171,6 +163,50 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	s->has_merge = true;
 	return 0;
+}
+
+/* A recording says itself what was counted. */
+static int adopt(struct csw_session *s, const struct csw_opts *opts, struct csw_error *err)
+{
+	int ret;
+
+	if (copy_text(&s->input, opts->input) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->plan.input = s->input;
+	s->plan.from_ns = opts->from_ns;
+	s->plan.to_ns = opts->to_ns;
+	s->plan.from_first = opts->time_flags & CSW_TIME_FROM_FIRST;
+	s->plan.to_first = opts->time_flags & CSW_TIME_TO_FIRST;
+	ret = s->ops->adopt(&s->drv, &s->plan, err);
+	return ret < 0 ? ret : build_engine(s, opts, err);
+}
+
+static int build(struct csw_session *s, const char *trigger, const char *events,
+		 const struct csw_opts *opts, struct csw_error *err)
+{
+	int ret = 0;
+
+	if (opts->input)
+		s->ops = &csw_perfdata_driver;
+	else
+		ret = csw_spec_driver(opts->driver, &s->ops, &s->driver_opts, err);
+	if (ret < 0)
+		return ret;
+	ret = take_scope(s, opts, err);
+	if (ret < 0)
+		return ret;
+	if (opts->input)
+		return adopt(s, opts, err);
+	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
+	if (ret < 0)
+		return ret;
+	s->plan.ring_bytes = opts->ring_bytes;
+	s->plan.duration_ns = opts->duration_ns;
+	s->plan.driver_opts = s->driver_opts;
+	s->plan.cpus = s->cpus;
+	s->plan.cgroups = opts->cgroups || s->cgroup;
+	ret = s->ops->open(&s->drv, &s->plan, err);
+	return ret < 0 ? ret : build_engine(s, opts, err);
 }
 
 int csw_open(struct csw_session **out, const char *trigger, const char *events,
@@ -228,6 +264,9 @@ static int drain(struct csw_session *s, struct csw_error *err)
 
 	if (ret == -ENOMEM)
 		return csw_error_set(err, ret, "out of memory for the table: %zu rows", s->agg.nr);
+	if (ret && s->each.ret)
+		return csw_error_set(err, ret, "the slices' receiver refused one (%s)",
+				     strerror(ret < 0 ? -ret : ret));
 	if (ret < 0)
 		return csw_error_set(err, ret, "driver %s delivered a malformed record (%s)",
 				     s->ops->name, strerror(-ret));
@@ -249,6 +288,25 @@ int csw_start(struct csw_session *s, struct csw_error *err)
 		return fail(s, csw_error_set(err, scan.ret, "out of memory for the start scan"));
 	s->state = STATE_RUNNING;
 	return 0;
+}
+
+int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_slice *slice),
+		 void *ctx, struct csw_error *err)
+{
+	if (s->state != STATE_OPEN || s->slicer.each)
+		return csw_error_set(err, -EINVAL,
+				     "csw_on_slice: once, and before the session is started");
+	if (csw_slices_init(&s->each, &s->agg, s->slicer.nr_cpus, fn, ctx) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->slicer.each = &s->each;
+	return 0;
+}
+
+int csw_damage(const struct csw_session *s, struct csw_error *err)
+{
+	if (err)
+		*err = (struct csw_error){ .code = 0 };
+	return s->ops->damage ? s->ops->damage(s->drv, err) : 0;
 }
 
 int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err)
@@ -308,12 +366,15 @@ void csw_close(struct csw_session *s)
 	if (s->has_slicer)
 		csw_slicer_free(&s->slicer);
 	csw_aggregation_free(&s->agg);
+	csw_slices_free(&s->each);
 	if (s->ops)
 		s->ops->close(s->drv);
 	free(s->pids);
 	free(s->tids);
 	free(s->cpus);
 	free(s->cgroup);
+	free(s->input);
+	free(s->comms);
 	free(s->driver_opts);
 	free(s);
 }
@@ -364,6 +425,15 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->sav = s->plan.trigger.sav;
 	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
 	sum->broken = slicer->backwards;
+	sum->estimates = slicer->nr_estimates;
+	sum->estimate = s->plan.estimated != 0;
+	/* Only ordinary samples: they span what is known of the run. */
+	if (!sum->nr_cpus && slicer->nr_estimates) {
+		sum->duration_ns = slicer->last_estimate_ns - slicer->first_estimate_ns;
+		for (unsigned i = 0; i < slicer->nr_cpus; i++)
+			sum->nr_cpus += csw_estimates_touch(&slicer->by_half, 2 * i) ||
+					csw_estimates_touch(&slicer->by_half, 2 * i + 1);
+	}
 	sum->triggers = done.all;
 	sum->samples = done.samples;
 	sum->lost = done.lost;
@@ -400,8 +470,10 @@ int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t
 		.plan = &s->plan,
 		.driver = s->ops,
 		.agg = &s->agg,
-		.cpus = &s->slicer.by_cpu,
+		.cpus = s->slicer.without_cpu ? NULL : &s->slicer.by_cpu,
 		.nr_cpus = s->slicer.nr_cpus,
+		.samples = &s->slicer.by_row,
+		.cpu_samples = &s->slicer.by_half,
 		.scoped = csw_scope_is_set(&s->scope),
 		.cgroups = s->plan.cgroups,
 		.cgroup_path = path_of,

@@ -56,6 +56,7 @@ int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 		.inside = plan->trigger.phase == CSW_PHASE_INSIDE,
 	};
 	s->scoped = csw_scope_is_set(scope);
+	s->by_row.nr_counters = s->by_half.nr_counters = plan->nr_counters;
 	s->cpus = calloc(nr_cpus, sizeof(*s->cpus));
 	if (s->cpus && csw_tasks_init(&s->tasks, agg, scope) == 0 && make_cpu_rows(s) == 0)
 		return 0;
@@ -67,6 +68,8 @@ void csw_slicer_free(struct csw_slicer *s)
 {
 	csw_tasks_free(&s->tasks);
 	csw_aggregation_free(&s->by_cpu);
+	csw_estimates_free(&s->by_row);
+	csw_estimates_free(&s->by_half);
 	free(s->cpus);
 	s->cpus = NULL;
 }
@@ -109,6 +112,8 @@ static void note_migration(struct csw_agg_row *row, struct csw_agg_row *half, un
 /* Time on a CPU, and what ended the run. */
 static void book_charges(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
 {
+	uint64_t time_ns = s->cpus[cpu].state.last_ns;
+
 	s->unseen_switches += r->unseen_switches;
 	for (unsigned i = 0; i < r->nr_charges; i++) {
 		const struct csw_charge *c = &r->charge[i];
@@ -124,6 +129,8 @@ static void book_charges(struct csw_slicer *s, unsigned cpu, const struct csw_ru
 		if (c->owner >= CSW_ROWS_FIXED)
 			note_migration(row, half, cpu);
 		s->slices += c->end != CSW_RUN_CUT;
+		if (s->each)
+			csw_slices_charge(s->each, cpu, c, time_ns);
 	}
 }
 
@@ -143,6 +150,8 @@ static void book_counts(struct csw_slicer *s, unsigned cpu, uint32_t nr, const u
 	half->running_ns += deltas[RUNNING];
 	csw_aggregation_count(s->agg, nr, deltas + COUNTERS, whole);
 	csw_aggregation_count(&s->by_cpu, half_nr, deltas + COUNTERS, whole);
+	if (s->each)
+		csw_slices_count(s->each, cpu, nr, deltas + COUNTERS);
 }
 
 /* The time that the owners from i on share: all of the slice that is not the others'. What nobody
@@ -232,13 +241,18 @@ static uint64_t stretch_ns(const struct csw_stretch *st, uint32_t owner)
 	return 0;
 }
 
+static bool is_exact(const struct csw_slicer *s, const struct csw_ruling *r)
+{
+	return (r->slice == CSW_SLICE_EXACT ||
+		(r->slice == CSW_SLICE_IDLED && s->all_survive_idle)) &&
+	       csw_owner_proven(r->owner);
+}
+
 static void book_exact_time(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
 {
-	bool exact =
-		r->slice == CSW_SLICE_EXACT || (r->slice == CSW_SLICE_IDLED && s->all_survive_idle);
 	uint64_t ns;
 
-	if (!exact || !csw_owner_proven(r->owner))
+	if (!is_exact(s, r))
 		return;
 	ns = stretch_ns(&r->stretch, r->owner);
 	csw_aggregation_row(s->agg, r->owner)->exact_ns += ns;
@@ -285,11 +299,15 @@ static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
 {
 	uint64_t *const claims[] = { &cpu->done.unseen, &cpu->done.throttled, &cpu->done.lost };
 
-	for (unsigned i = 0; i < 3; i++) {
-		while (cpu->state.open < 0 && *claims[i] >= sav) {
-			*claims[i] -= sav;
-			cpu->state.open += (long long)sav;
-		}
+	/* By division: the readings of a broken recording may be anything. */
+	for (unsigned i = 0; i < 3 && cpu->state.open < 0; i++) {
+		uint64_t early = 0 - (uint64_t)cpu->state.open;
+		uint64_t nr = early / sav + (early % sav != 0);
+
+		if (nr > *claims[i] / sav)
+			nr = *claims[i] / sav;
+		*claims[i] -= nr * sav;
+		cpu->state.open = (long long)((uint64_t)cpu->state.open + nr * sav);
 	}
 }
 
@@ -308,7 +326,55 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	}
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
-	return book_slice(s, rec->cpu, r, deltas);
+	if (!s->each)
+		return book_slice(s, rec->cpu, r, deltas);
+	csw_slices_begin(s->each, rec->cpu, r->stretch.from_ns, r->stretch.to_ns,
+			 is_exact(s, r) ? r->owner : UINT32_MAX);
+	if (book_slice(s, rec->cpu, r, deltas) < 0)
+		return -ENOMEM;
+	csw_slices_finish(s->each, rec->cpu, rec->type == CSW_RECORD_STOP);
+	return s->each->ret;
+}
+
+/* ---- ordinary samples ---- */
+
+static void note_estimate_time(struct csw_slicer *s, uint64_t time_ns)
+{
+	if (!s->nr_estimates || time_ns < s->first_estimate_ns)
+		s->first_estimate_ns = time_ns;
+	if (time_ns > s->last_estimate_ns)
+		s->last_estimate_ns = time_ns;
+	s->nr_estimates++;
+}
+
+/* A sample's own TID is all that is known of whose its events were. */
+static int on_estimate(struct csw_slicer *s, const struct csw_record *rec)
+{
+	int64_t row = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
+	bool has_cpu = rec->cpu < s->nr_cpus;
+	uint32_t half;
+
+	if (row < 0)
+		return (int)row;
+	note_estimate_time(s, rec->time_ns);
+	s->without_cpu |= !has_cpu;
+	half = has_cpu ? half_of_cpu(s, rec->cpu, (uint32_t)row) : 0;
+	for (unsigned c = 0; c < s->nr_counters; c++) {
+		if (!(rec->flags >> c & 1))
+			continue;
+		s->estimated[c] += rec->values[1 + c];
+		csw_aggregation_row(s->agg, (uint32_t)row)->cells[c].sum += rec->values[1 + c];
+		if (csw_estimates_add(&s->by_row, (uint32_t)row, c) < 0)
+			return -ENOMEM;
+		if (!has_cpu)
+			continue;
+		csw_aggregation_row(&s->by_cpu, half)->cells[c].sum += rec->values[1 + c];
+		if (csw_estimates_add(&s->by_half, half, c) < 0)
+			return -ENOMEM;
+	}
+	if (has_cpu && row >= CSW_ROWS_FIXED)
+		csw_aggregation_row(s->agg, (uint32_t)row)->last_cpu = rec->cpu;
+	return 0;
 }
 
 static int on_start(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
@@ -506,6 +572,8 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec)
 {
 	struct csw_slicer_cpu *cpu;
 
+	if (rec->type == CSW_RECORD_ESTIMATE)
+		return on_estimate(s, rec);
 	if (rec->cpu >= s->nr_cpus)
 		return -EINVAL;
 	cpu = &s->cpus[rec->cpu];
@@ -521,9 +589,13 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec)
 	default:
 		break;
 	}
-	/* The side-band runs longer than the counters, at both ends. */
-	if (!cpu->state.counting)
+	/* The side-band runs longer than the counters, at both ends. Of ordinary samples, how many
+	 * are missing is all that can be said. */
+	if (!cpu->state.counting) {
+		if (rec->type == CSW_RECORD_LOST && s->nr_estimates)
+			cpu->lost_records += rec->lost;
 		return 0;
+	}
 	switch (rec->type) {
 	case CSW_RECORD_SAMPLE:
 		return on_sample(s, cpu, rec);
@@ -570,6 +642,8 @@ void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals)
 		for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++)
 			totals[c] += s->cpus[i].readings[c] - s->cpus[i].first[c];
 	}
+	for (unsigned c = 0; c < s->nr_counters; c++)
+		totals[COUNTERS + c] += s->estimated[c];
 }
 
 static void pin(struct csw_slicer *s, uint32_t row, bool on)

@@ -10,9 +10,11 @@
 #ifndef CSW_ENGINE_SLICER_H
 #define CSW_ENGINE_SLICER_H
 
+#include "engine/estimates.h"
 #include "engine/event.h"
 #include "engine/record.h"
 #include "engine/rules.h"
+#include "engine/slices.h"
 #include "engine/table.h"
 #include "engine/tasks.h"
 
@@ -51,7 +53,15 @@ struct csw_slicer {
 	bool all_survive_idle; /* every counter can be told apart from idle without a sample */
 	struct csw_slicer_cpu *cpus;
 	uint64_t unseen_switches, owner_disagreements, throttles, slices;
-	bool backwards; /* a reading went backwards: the source is broken */
+	struct csw_slices *each; /* who wants every slice, borrowed; NULL: nobody */
+	/* ordinary samples of a recording: how many, behind which row and which CPU's row, their
+	 * sum per counter, the CPUs' number and the time that they span */
+	uint64_t nr_estimates;
+	struct csw_estimates by_row, by_half;
+	uint64_t estimated[CSW_COUNTERS_MAX];
+	uint64_t first_estimate_ns, last_estimate_ns;
+	bool without_cpu; /* some did not say on which CPU */
+	bool backwards;   /* a reading went backwards: the source is broken */
 };
 
 struct csw_plan;

@@ -99,12 +99,29 @@ static bool lists(const int32_t *ids, size_t nr, int32_t id)
 	return false;
 }
 
+/* Is it one of a list with commas? */
+static bool lists_comm(const char *comms, const char *comm)
+{
+	size_t length = strnlen(comm, CSW_COMM_BYTES);
+
+	for (const char *at = comms;; at++) {
+		size_t bytes = strcspn(at, ",");
+
+		if (bytes == length && !memcmp(at, comm, length))
+			return true;
+		at += bytes;
+		if (!*at)
+			return false;
+	}
+}
+
 static void settle_scope(const struct csw_tasks *t, struct csw_agg_row *row)
 {
 	const struct csw_scope *scope = &t->scope;
 	bool in = (!scope->tree || (row->flags & CSW_ROW_IN_TREE)) &&
 		  (!scope->nr_pids || lists(scope->pids, scope->nr_pids, row->pid)) &&
 		  (!scope->nr_tids || (row->flags & CSW_ROW_WANTED)) &&
+		  (!scope->comms || lists_comm(scope->comms, row->comm)) &&
 		  (!scope->in_cgroup || scope->in_cgroup(scope->ctx, row->cgroup));
 
 	row->flags =
@@ -306,6 +323,8 @@ static int on_thread_comm(struct csw_tasks *t, const struct csw_record *rec, uin
 	if (row) {
 		memcpy(row->comm, rec->comm, sizeof(row->comm));
 		row->flags |= CSW_ROW_COMM_OWN;
+		if (t->scope.comms)
+			settle_scope(t, row);
 	}
 	return 0;
 }
@@ -335,8 +354,14 @@ int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t t
 		return tid == 0 ? t->zero : CSW_ROW_UNKNOWN;
 	row = find_slot(t, tid)->row;
 	/* Another process under a known TID: its FORK and the old one's EXIT were lost. */
-	if (row && row_of(t, row)->pid == pid)
+	if (row && (row_of(t, row)->pid == pid || pid < 0))
 		return row;
+	/* It was heard of before without its process. */
+	if (row && row_of(t, row)->pid < 0) {
+		row_of(t, row)->pid = pid;
+		settle_scope(t, row_of(t, row));
+		return row;
+	}
 	return open_row(t, pid, tid, time_ns, live_row(t, pid));
 }
 

@@ -19,6 +19,7 @@ struct csw_scope {
 	int32_t tree;
 	const int32_t *tids; /* threads found by the start scan */
 	size_t nr_tids;
+	const char *comms; /* threads of these names, separated by commas; NULL: of any */
 	bool (*in_cgroup)(void *ctx, uint64_t cgroup); /* NULL: whatever its cgroup */
 	void *ctx;
 };
@@ -26,7 +27,7 @@ struct csw_scope {
 /* Is anything out of scope? */
 static inline bool csw_scope_is_set(const struct csw_scope *scope)
 {
-	return scope->nr_pids || scope->tree || scope->nr_tids || scope->in_cgroup;
+	return scope->nr_pids || scope->tree || scope->nr_tids || scope->in_cgroup || scope->comms;
 }
 
 struct csw_task_slot {
@@ -51,7 +52,8 @@ void csw_tasks_free(struct csw_tasks *t);
  * for exec. 0 or -ENOMEM. */
 int csw_tasks_record(struct csw_tasks *t, const struct csw_record *rec, uint32_t runner);
 
-/* The row of a thread that runs, opened when nobody has heard of it. A row number, or -ENOMEM. */
+/* The row of a thread that runs, opened when nobody has heard of it; pid -1: of whatever process. A
+ * row number, or -ENOMEM. */
 int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t time_ns);
 
 /* The thread on the CPU of `runner` now calls itself pid/tid: if an exec gave it that TID, its row

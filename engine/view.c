@@ -25,15 +25,17 @@ const char *csw_kind_name(uint32_t kind)
 
 /* ---- rows ---- */
 
-static bool ran(const struct csw_agg_row *row, unsigned nr_counters)
+static bool ran(const struct csw_table *t, const struct csw_aggregation *agg, uint32_t nr)
 {
+	const struct csw_agg_row *row = csw_aggregation_row(agg, nr);
+
 	if (row->slices || row->oncpu_ns)
 		return true;
-	for (unsigned j = 0; j < nr_counters; j++) {
+	for (unsigned j = 0; j < t->nr_counters; j++) {
 		if (row->cells[j].sum)
 			return true;
 	}
-	return false;
+	return csw_estimates_touch(t->samples, nr);
 }
 
 static void copy_comm(struct csw_row *to, const struct csw_agg_row *from)
@@ -72,7 +74,8 @@ static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation 
 		const struct csw_cell *cell = &from->cells[j];
 
 		count->value += cell->sum;
-		if (from->proven & (1u << j))
+		count->samples += csw_estimates_of(t->samples, nr, j);
+		if ((from->proven & (1u << j)) || t->counters[j].estimated)
 			count->flags |= CSW_VIEW_PROVEN;
 		count->enabled_ns += from->enabled_ns;
 		count->running_ns += from->running_ns;
@@ -92,7 +95,7 @@ static bool add_thread(struct csw_table *t, uint32_t to, const struct csw_view_g
 	bool any = false;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (!ran(csw_aggregation_row(g->agg, m[i].nr), t->nr_counters))
+		if (!ran(t, g->agg, m[i].nr))
 			continue;
 		fold(t, to, g->agg, m[i].nr);
 		any = true;
@@ -200,7 +203,7 @@ static void count_threads(struct csw_table *t, const struct csw_view_groups *g,
 
 		if (row->kind != CSW_KIND_THREAD && row->kind != CSW_KIND_KERNEL)
 			continue;
-		if (!ran(row, t->nr_counters))
+		if (!ran(t, g->agg, m->nr))
 			continue;
 		t->summary.threads += !(seen[m->root] & SEEN);
 		t->threads_in_scope += in && !(seen[m->root] & SEEN_IN_SCOPE);
@@ -239,7 +242,7 @@ static void add_cpus(struct csw_table *t, const struct csw_result *result)
 		uint32_t *to = &other, cpu_row = UINT32_MAX;
 		bool out = nr % 2 && result->scoped;
 
-		if (!ran(csw_aggregation_row(agg, nr), t->nr_counters))
+		if (!ran(t, agg, nr))
 			continue;
 		if (!out && nr % 2 && t->nr_made &&
 		    t->rows[t->nr_made - 1].cpu == (int32_t)(nr / 2))
@@ -280,6 +283,8 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		c->total = result->totals[j];
 		c->flags = csw_view_count_flags(result->enabled_ns, result->running_ns) |
 			   never_flags(event, c->total, result->running_ns);
+		if (c->estimated)
+			c->flags = CSW_COUNT_ESTIMATE;
 		c->nanoseconds = event->flags & CSW_EVENT_NANOSECONDS ? 1 : 0;
 	}
 	for (size_t i = 0; i < t->nr_rows; i++) {
@@ -393,7 +398,7 @@ static int check_view(const struct csw_result *result, uint32_t by, struct csw_e
 				     "no rows by cgroup: cgroups were not followed; set "
 				     "csw_opts.cgroups");
 	if (by == CSW_BY_CPU && !result->cpus)
-		return csw_error_set(err, -EINVAL, "no rows by CPU: nothing was kept of the CPUs");
+		return csw_error_set(err, -EINVAL, "no rows by CPU: nothing is known of the CPUs");
 	return 0;
 }
 
@@ -402,12 +407,17 @@ static int fill(struct csw_table *t, const struct csw_result *result,
 {
 	int ret = csw_view_paths_make(&t->paths, result);
 
+	for (unsigned j = 0; j < t->nr_counters; j++)
+		t->counters[j].estimated = result->plan->estimated >> j & 1;
+	t->samples = result->samples;
 	if (ret == 0)
 		ret = add_threads(t, result);
 	if (ret < 0)
 		return ret;
+	t->samples = result->cpu_samples;
 	if (t->by == CSW_BY_CPU)
 		add_cpus(t, result);
+	t->samples = NULL;
 	csw_view_order_rows(t, order, top);
 	sum_counters(t, result);
 	sum_unproven(t, result->agg);

@@ -8,6 +8,7 @@
 #define CSW_ENGINE_VIEW_H
 
 #include "engine/driver.h"
+#include "engine/estimates.h"
 #include "engine/table.h"
 
 /* All that a view is made from; borrowed. */
@@ -23,6 +24,8 @@ struct csw_result {
 	 * time is in neither's oncpu_ns; what idle caused is in their cells like all else. */
 	const struct csw_aggregation *cpus;
 	unsigned nr_cpus;
+	const struct csw_estimates *samples, *cpu_samples;  /* behind agg's cells, behind those of
+							       cpus;  NULL: none */
 	bool cgroups;                                       /* membership was followed */
 	const char *(*cgroup_path)(void *ctx, uint64_t id); /* NULL for an id that nobody knows */
 	void *cgroup_ctx;

@@ -201,9 +201,10 @@ static void fold_counts(struct csw_table *t, uint32_t to, uint32_t from)
 
 	for (unsigned j = 0; j < t->nr_counters; j++, a++, b++) {
 		a->value += b->value;
+		a->samples += b->samples;
+		a->flags |= b->flags & CSW_VIEW_PROVEN;
 		a->enabled_ns += b->enabled_ns;
 		a->running_ns += b->running_ns;
-		a->flags |= b->flags & CSW_VIEW_PROVEN;
 		a->min = b->min < a->min ? b->min : a->min;
 		a->max = b->max > a->max ? b->max : a->max;
 		for (unsigned k = 0; t->histograms && k < CSW_BUCKETS; k++)

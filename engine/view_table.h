@@ -10,6 +10,7 @@ struct csw_view_counter {
 	uint64_t total, rows, unproven;
 	uint32_t flags; /* of the counter as a whole, over all CPUs */
 	uint32_t nanoseconds;
+	bool estimated; /* from ordinary samples */
 };
 
 /* The cgroups that rows speak of, ids ascending; NULL for one whose path nobody knows. */
@@ -30,6 +31,7 @@ struct csw_table {
 	uint32_t *order;          /* row numbers as they are shown */
 	struct csw_view_paths paths;
 	struct csw_view_counter counters[CSW_COUNTERS_MAX];
+	const struct csw_estimates *samples; /* borrowed while the table is made */
 	uint64_t enabled_ns, running_ns;
 	uint64_t threads_in_scope;
 	char trigger[CSW_EVENT_NAME_BYTES];

@@ -365,7 +365,7 @@ static void test_commands(void **state)
 	expect("list drivers", 0, "sim", NULL);
 	expect("list events page-faults", 0, "page-faults", NULL);
 	expect("list nonsense", 2, NULL, "nonsense");
-	expect("lsit", 2, NULL, "list, doctor, verify, help");
+	expect("lsit", 2, NULL, "list, doctor, verify, report, slices, help");
 	expect("list drivers >/dev/full", 1, NULL, "cannot write to the standard output");
 	expect("doctor >/dev/full", 1, NULL, "cannot write to the standard output");
 }
@@ -1054,7 +1054,7 @@ static void test_completion(void **state)
 		printf("skip: completion: bash is not installed\n");
 		skip();
 	}
-	expect_completion("csw-sample ", "list doctor verify help");
+	expect_completion("csw-sample ", "list doctor verify report slices help");
 	expect_completion("csw-sample --his", "--histogram");
 	expect_completion("csw-sample --fo", "--format=");
 	expect_completion("csw-sample --by=c", "comm cgroup cpu");
@@ -1071,6 +1071,63 @@ static void test_completion(void **state)
 	expect_completion("csw-sample -o /dev/nul", "/dev/null");
 	expect_completion("csw-sample -- cat /dev/nul", "/dev/null");
 	expect_completion("csw-sample -e m:", "");
+}
+
+/* ---- recordings and slices ---- */
+
+static void test_recording_usage(void **state)
+{
+	(void)state;
+	expect("report", 2, NULL, "say which recording");
+	expect("report -i /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+	expect("report -i /dev/null", 1, NULL, "offset 0");
+	expect("report -i - </dev/null", 1, NULL, "offset 0");
+	expect("report -i x --trigger=switch", 2, NULL, "leave out --trigger");
+	expect("report -i x -C 0", 2, NULL, "leave out -C");
+	expect("report -i x --time=1", 2, NULL, "FROM,TO");
+	expect("report -i x --time=1,+", 2, NULL, "FROM,TO");
+	expect("report -i x --header", 1, NULL, "x: cannot open it");
+	expect("-i x", 2, NULL, "csw-sample report -i FILE");
+	expect("--comm=x", 2, NULL, "csw-sample report -i FILE");
+	expect("slices --by=cpu", 2, NULL, "leave out --by");
+	expect("slices -i /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+}
+
+/* The same simulated run: what its slices say is what its table says. */
+static void test_slices_are_the_table(void **state)
+{
+#define RUN " --driver=sim:seed=5,cpus=2,threads=8 -d 0.5 -e page-faults,task-clock"
+	char *lines = output_of("slices" RUN), *rest = lines, *line;
+	json_t *report = report_of("--format=json" RUN), *row;
+	uint64_t ns = 0, faults = 0, table_ns = 0, table_faults = 0, nr = 0;
+	size_t i;
+
+	(void)state;
+	line = strsep(&rest, "\n");
+	assert_string_equal(
+		line, "time_ns,cpu,kind,pid,tid,comm,oncpu_ns,end,exact,page-faults,task-clock");
+	while ((line = strsep(&rest, "\n")) && *line) {
+		unsigned long long part_ns, part;
+
+		for (int comma = 0; comma < 6; comma++)
+			line = strchr(line, ',') + 1;
+		assert_int_equal(sscanf(line, "%llu,%*[a-z],%*d,%llu", &part_ns, &part), 2);
+		ns += part_ns;
+		faults += part;
+		nr++;
+	}
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		table_ns += (uint64_t)json_integer_value(json_object_get(row, "oncpu_ns"));
+		table_faults += (uint64_t)json_integer_value(json_object_get(
+			json_object_get(json_object_get(row, "counts"), "page-faults"), "value"));
+	}
+	assert_true(nr > 100);
+	assert_int_equal(ns, table_ns);
+	assert_int_equal(faults, table_faults);
+	json_decref(report);
+	free(lines);
+#undef RUN
 }
 
 /* Every option of --help is completed. */
@@ -1810,6 +1867,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_recording_usage),
+		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
 	};

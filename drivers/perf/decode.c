@@ -15,30 +15,41 @@
 	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |                  \
 	 PERF_SAMPLE_PHYS_ADDR)
 
+/* Both byte orders go through the same code: everything below is inlined into one copy for each, so
+ * that the live ring never asks which it is. */
+#define INLINE static inline __attribute__((always_inline))
+
 struct cursor {
 	const unsigned char *at, *end;
+	bool swap;
 };
 
-static int take_u64(struct cursor *c, uint64_t *out)
+INLINE int take_u64(struct cursor *c, uint64_t *out)
 {
 	if ((size_t)(c->end - c->at) < sizeof(*out))
 		return -EINVAL;
 	memcpy(out, c->at, sizeof(*out));
+	if (c->swap)
+		*out = __builtin_bswap64(*out);
 	c->at += sizeof(*out);
 	return 0;
 }
 
-static int take_pair(struct cursor *c, int32_t *first, int32_t *second)
+INLINE int take_pair(struct cursor *c, int32_t *first, int32_t *second)
 {
 	if ((size_t)(c->end - c->at) < 2 * sizeof(*first))
 		return -EINVAL;
 	memcpy(first, c->at, sizeof(*first));
 	memcpy(second, c->at + sizeof(*first), sizeof(*second));
+	if (c->swap) {
+		*first = (int32_t)__builtin_bswap32((uint32_t)*first);
+		*second = (int32_t)__builtin_bswap32((uint32_t)*second);
+	}
 	c->at += 2 * sizeof(*first);
 	return 0;
 }
 
-static int take_cpu(struct cursor *c, uint32_t *cpu)
+INLINE int take_cpu(struct cursor *c, uint32_t *cpu)
 {
 	int32_t number, reserved;
 
@@ -48,35 +59,39 @@ static int take_cpu(struct cursor *c, uint32_t *cpu)
 	return 0;
 }
 
-int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
-			    struct csw_record *out, uint64_t *lost)
+INLINE int take_reading(uint64_t read_format, struct cursor *c, struct csw_record *out,
+			uint64_t *lost, struct csw_perf_extra *extra)
 {
-	struct cursor c = { at, (const unsigned char *)at + bytes };
 	bool group = read_format & PERF_FORMAT_GROUP;
-	uint64_t nr = 1, skipped;
+	uint64_t nr = 1, id;
 	int ret = 0;
 
 	*lost = CSW_LOST_UNKNOWN;
-	if (group && take_u64(&c, &nr) < 0)
+	if (group && take_u64(c, &nr) < 0)
 		return -EINVAL;
 	if (nr > 1 + CSW_COUNTERS_MAX)
 		return -EINVAL;
 	/* In a group the times stand before the values, for a single event behind its value. */
 	if (!group)
-		ret |= take_u64(&c, &out->values[0]);
+		ret |= take_u64(c, &out->values[0]);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		ret |= take_u64(&c, &out->enabled_ns);
+		ret |= take_u64(c, &out->enabled_ns);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		ret |= take_u64(&c, &out->running_ns);
+		ret |= take_u64(c, &out->running_ns);
 	for (uint64_t i = 0; i < nr; i++) {
 		uint64_t lost_of_this;
 
 		if (group)
-			ret |= take_u64(&c, &out->values[i]);
-		if (read_format & PERF_FORMAT_ID)
-			ret |= take_u64(&c, &skipped);
+			ret |= take_u64(c, &out->values[i]);
+		if (read_format & PERF_FORMAT_ID) {
+			ret |= take_u64(c, &id);
+			if (extra && !ret)
+				extra->value_ids[i] = id;
+		} else if (extra) {
+			extra->value_ids[i] = 0;
+		}
 		if (read_format & PERF_FORMAT_LOST) {
-			ret |= take_u64(&c, &lost_of_this);
+			ret |= take_u64(c, &lost_of_this);
 			if (i == 0 && !ret)
 				*lost = lost_of_this;
 		}
@@ -84,18 +99,56 @@ int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
 	if (ret)
 		return -EINVAL;
 	out->nr_values = (uint32_t)nr;
+	return 0;
+}
+
+int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
+			    struct csw_record *out, uint64_t *lost)
+{
+	struct cursor c = { at, (const unsigned char *)at + bytes, false };
+
+	if (take_reading(read_format, &c, out, lost, NULL) < 0)
+		return -EINVAL;
 	return (int)(c.at - (const unsigned char *)at);
 }
 
-static int decode_sample(const struct csw_perf_form *form, struct cursor c, struct csw_record *out)
+/* What stands behind the reading and before the cgroup, for whoever wants the raw data of a
+ * tracepoint: the call chain is stepped over. */
+INLINE int take_raw(uint64_t type, struct cursor *c, struct csw_perf_extra *extra)
+{
+	uint64_t nr;
+	uint32_t bytes;
+
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		if (take_u64(c, &nr) < 0 || nr > (uint64_t)(c->end - c->at) / sizeof(nr))
+			return -EINVAL;
+		c->at += nr * sizeof(nr);
+	}
+	if (!(type & PERF_SAMPLE_RAW))
+		return 0;
+	if ((size_t)(c->end - c->at) < sizeof(bytes))
+		return -EINVAL;
+	memcpy(&bytes, c->at, sizeof(bytes));
+	if (c->swap)
+		bytes = __builtin_bswap32(bytes);
+	c->at += sizeof(bytes);
+	if (bytes > (size_t)(c->end - c->at))
+		return -EINVAL;
+	extra->raw = c->at;
+	extra->raw_bytes = bytes;
+	return 0;
+}
+
+INLINE int decode_sample(const struct csw_perf_form *form, struct cursor c, struct csw_record *out,
+			 struct csw_perf_extra *extra)
 {
 	const uint64_t type = form->sample_type;
-	uint64_t skipped, lost;
+	uint64_t skipped, id = 0, period = 0, lost;
 	int ret = 0;
 
 	out->type = CSW_RECORD_SAMPLE;
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		ret |= take_u64(&c, &skipped);
+		ret |= take_u64(&c, &id);
 	if (type & PERF_SAMPLE_IP)
 		ret |= take_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_TID)
@@ -105,22 +158,22 @@ static int decode_sample(const struct csw_perf_form *form, struct cursor c, stru
 	if (type & PERF_SAMPLE_ADDR)
 		ret |= take_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_ID)
-		ret |= take_u64(&c, &skipped);
+		ret |= take_u64(&c, &id);
 	if (type & PERF_SAMPLE_STREAM_ID)
 		ret |= take_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_CPU)
 		ret |= take_cpu(&c, &out->cpu);
 	if (type & PERF_SAMPLE_PERIOD)
-		ret |= take_u64(&c, &skipped);
+		ret |= take_u64(&c, &period);
 	if (ret)
 		return -EINVAL;
-	if (type & PERF_SAMPLE_READ) {
-		int used = csw_perf_decode_reading(form->read_format, c.at, (size_t)(c.end - c.at),
-						   out, &lost);
-
-		if (used < 0)
+	if ((type & PERF_SAMPLE_READ) && take_reading(form->read_format, &c, out, &lost, extra) < 0)
+		return -EINVAL;
+	if (extra) {
+		extra->id = id;
+		extra->period = period;
+		if (take_raw(type, &c, extra) < 0)
 			return -EINVAL;
-		c.at += used;
 	}
 	if ((type & PERF_SAMPLE_CGROUP) && !(type & BETWEEN_READ_AND_CGROUP) &&
 	    take_u64(&c, &out->cgroup) < 0)
@@ -130,7 +183,7 @@ static int decode_sample(const struct csw_perf_form *form, struct cursor c, stru
 
 /* The fields that sample_id_all puts at the end of every other record; takes them off the cursor's
  * end. */
-static int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
+INLINE int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
 			  struct csw_record *out)
 {
 	static const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
@@ -145,7 +198,7 @@ static int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
 		return 0;
 	if ((size_t)(c->end - c->at) < bytes)
 		return -EINVAL;
-	id = (struct cursor){ c->end - bytes, c->end };
+	id = (struct cursor){ c->end - bytes, c->end, c->swap };
 	c->end -= bytes;
 	/* The size was checked as a whole. */
 	if (type & PERF_SAMPLE_TID)
@@ -161,7 +214,7 @@ static int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
 	return 0;
 }
 
-static int decode_switch(const struct perf_event_header *raw, struct cursor c,
+INLINE int decode_switch(const struct perf_event_header *raw, struct cursor c,
 			 struct csw_record *out)
 {
 	bool leaves = raw->misc & PERF_RECORD_MISC_SWITCH_OUT;
@@ -169,10 +222,13 @@ static int decode_switch(const struct perf_event_header *raw, struct cursor c,
 	out->type = leaves ? CSW_RECORD_SWITCH_OUT : CSW_RECORD_SWITCH_IN;
 	if (leaves && (raw->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT))
 		out->flags |= CSW_RECORD_PREEMPTED;
+	/* The form of a thread's own counters does not say who comes or went. */
+	if (raw->type == PERF_RECORD_SWITCH)
+		return 1;
 	return take_pair(&c, &out->other_pid, &out->other_tid) < 0 ? -EINVAL : 1;
 }
 
-static int decode_task(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_task(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
 {
 	if (c.end - c.at < TASK_BYTES)
 		return -EINVAL;
@@ -184,7 +240,7 @@ static int decode_task(const struct perf_event_header *raw, struct cursor c, str
 	return 1;
 }
 
-static int decode_comm(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_comm(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
 {
 	size_t length;
 
@@ -202,7 +258,7 @@ static int decode_comm(const struct perf_event_header *raw, struct cursor c, str
 	return 1;
 }
 
-static int decode_lost(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_lost(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
 {
 	uint64_t id;
 
@@ -213,11 +269,11 @@ static int decode_lost(const struct perf_event_header *raw, struct cursor c, str
 	return take_u64(&c, &out->lost) < 0 ? -EINVAL : 1;
 }
 
-int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
-		    struct csw_record *out)
+INLINE int decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
+		  struct csw_record *out, struct csw_perf_extra *extra, bool swap)
 {
 	struct cursor c = { (const unsigned char *)(raw + 1),
-			    (const unsigned char *)raw + raw->size };
+			    (const unsigned char *)raw + raw->size, swap };
 
 	if (raw->size < sizeof(*raw))
 		return -EINVAL;
@@ -226,10 +282,13 @@ int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_he
 	out->cgroup = 0;
 	out->pid = out->tid = out->other_pid = out->other_tid = -1;
 	if (raw->type == PERF_RECORD_SAMPLE)
-		return decode_sample(form, c, out);
+		return decode_sample(form, c, out, extra);
 	if (take_sample_id(form, &c, out) < 0)
 		return -EINVAL;
 	switch (raw->type) {
+	case PERF_RECORD_SWITCH:
+		/* Live counters are those of CPUs; of them this would be no record of interest. */
+		return extra ? decode_switch(raw, c, out) : 0;
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return decode_switch(raw, c, out);
 	case PERF_RECORD_FORK:
@@ -248,4 +307,20 @@ int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_he
 	default:
 		return 0;
 	}
+}
+
+int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
+		    struct csw_record *out)
+{
+	return decode(form, raw, out, NULL, false);
+}
+
+int csw_perf_decode_file(const struct csw_perf_form *form, const struct perf_event_header *raw,
+			 struct csw_record *out, struct csw_perf_extra *extra, bool swap)
+{
+	extra->raw = NULL;
+	extra->id = extra->period = 0;
+	out->nr_values = 0;
+	out->enabled_ns = out->running_ns = 0;
+	return swap ? decode(form, raw, out, extra, true) : decode(form, raw, out, extra, false);
 }

@@ -30,6 +30,21 @@ struct csw_perf_form {
 int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
 		    struct csw_record *out);
 
+/* What a record of a file says besides. */
+struct csw_perf_extra {
+	uint64_t id;              /* of the event that the sample is of; 0: the form has none */
+	uint64_t period;          /* 0: the form has none */
+	const unsigned char *raw; /* a tracepoint's own fields, within the record; NULL: none */
+	uint32_t raw_bytes;
+	uint64_t value_ids[1 + CSW_COUNTERS_MAX]; /* of the reading's nr_values; 0: no ids */
+};
+
+/* The same for a record of a file, which may come from a machine of the other byte order (swap;
+ * raw's header is in ours already) and holds SWITCH records of single threads too, with other_tid
+ * -1. */
+int csw_perf_decode_file(const struct csw_perf_form *form, const struct perf_event_header *raw,
+			 struct csw_record *out, struct csw_perf_extra *extra, bool swap);
+
 /* A group's reading (the READ part of a sample, or what read(2) gave) at `at`: enabled, running and
  * values into *out, the lost count of the first event into *lost (CSW_LOST_UNKNOWN where the format
  * has none). Returns bytes used or -EINVAL. */

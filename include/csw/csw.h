@@ -91,8 +91,20 @@ struct csw_opts {
 			     as "/system.slice/ssh.service", from the cgroup mount or with it */
 	const char *cpus; /* count on these CPUs only, "0-3,8"; NULL: on all that are online */
 	uint32_t cgroups; /* 1: follow which cgroup each thread is in, for CSW_BY_CGROUP */
-	uint32_t reserved_;
+	uint32_t time_flags; /* CSW_TIME_* */
+
+	/* A recording to be read instead of counting: a perf.data file, "-": the standard input.
+	 * Its events are what they are: trigger, events, sav and all that says how to count have no
+	 * meaning. */
+	const char *input;
+	uint64_t from_ns, to_ns; /* of a recording: what lies between these times of its clock, 0:
+				    no limit */
+	const char *comms;       /* only threads of these names, separated by commas, in scope */
 };
+
+/* csw_opts.time_flags: counted from the recording's first sample, not by its clock */
+#define CSW_TIME_FROM_FIRST 0x1u
+#define CSW_TIME_TO_FIRST 0x2u
 
 /*
  * Resolves the names, opens counters and rings, all disabled.
@@ -129,6 +141,47 @@ int csw_stop(struct csw_session *s, struct csw_error *err);
 /* Frees all; also the error path of csw_open. NULL is fine. Tables of the session must be closed
  * before. */
 void csw_close(struct csw_session *s);
+
+/* Of a recording that has been read: 0, or -EBADMSG with a line that says where it is broken; what
+ * came before that has been counted. A remark may stand in err->text (which is else empty) with 0
+ * too. */
+int csw_damage(const struct csw_session *s, struct csw_error *err);
+
+/* What a recording says of its machine and its making ("host", "CPU", "command", "event", ...), in
+ * the order of the file; strings borrowed during the callback. A return value other than 0 ends it
+ * and is returned. */
+int csw_recording(const char *path, int (*fn)(void *ctx, const char *name, const char *value),
+		  void *ctx, struct csw_error *err);
+
+/* ---- slices ---- */
+
+enum csw_slice_end {
+	CSW_END_VOLUNTARY, /* the thread gave up the CPU */
+	CSW_END_PREEMPTED, /* it was taken from it */
+	CSW_END_UNSEEN,    /* a switch known only from the other side's record */
+	CSW_END_CUT, /* no switch: a reading, the end, or an owner whose counts another line has */
+};
+const char *csw_slice_end_name(uint32_t end); /* "voluntary", ...; static storage */
+
+/* What one owner had between two samples of one CPU. Struct grows at its end only. */
+struct csw_slice {
+	uint64_t from_ns, to_ns; /* the samples' times */
+	uint64_t oncpu_ns;       /* the owner's time between them */
+	uint32_t kind;           /* enum csw_kind */
+	uint32_t cpu;
+	int32_t pid, tid; /* as in csw_row */
+	uint32_t end;     /* enum csw_slice_end */
+	uint32_t exact;   /* 1: one proven owner and no gap */
+	const char *comm; /* borrowed during the callback, as values */
+	size_t nr_values;
+	const uint64_t *values; /* of each counter, in the table's order */
+};
+
+/* Calls fn for each slice while the session is polled and stopped; per thread, slices add up to its
+ * row (ordinary samples of a recording are no slices). A return value other than 0 makes the call
+ * fail with it, which should be a -errno. Call it before csw_start. */
+int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_slice *slice),
+		 void *ctx, struct csw_error *err);
 
 /* ---- results ---- */
 
@@ -180,6 +233,9 @@ struct csw_row {
  * have. value means nothing, it is not 0. */
 #define CSW_COUNT_NOT_COUNTED 0x1u
 
+#define CSW_COUNT_ESTIMATE                                                                         \
+	0x2u /* the sum of the periods of `samples` ordinary samples, not a count */
+
 /* One counter of one row. Never scaled. */
 struct csw_count {
 	uint64_t value;      /* events */
@@ -188,6 +244,7 @@ struct csw_count {
 	uint64_t min, max;   /* over whole slices of this row; both 0 when it has none */
 	uint32_t flags;
 	uint32_t reserved_;
+	uint64_t samples; /* CSW_COUNT_ESTIMATE: how many */
 };
 
 struct csw_table; /* rows, sorted */
@@ -230,7 +287,7 @@ struct csw_counter {
 	uint64_t unproven;  /* the part of it that no thread could be proven to have caused: mixed,
 			       lost and unknown slices, in scope or not */
 	uint64_t enabled_ns, running_ns; /* over all CPUs */
-	uint32_t flags;                  /* CSW_COUNT_NOT_COUNTED */
+	uint32_t flags;                  /* CSW_COUNT_NOT_COUNTED, CSW_COUNT_ESTIMATE */
 	uint32_t nanoseconds;            /* 1: the unit is ns */
 };
 size_t csw_table_counters(const struct csw_table *t);
@@ -274,6 +331,9 @@ struct csw_summary {
 				 csw_open: nothing of them is counted. 0 with csw_opts.cpus */
 	uint32_t cpus_gone;   /* of nr_cpus, those that went offline meanwhile: nothing is counted
 				 of them after that, also where they came back */
+	uint64_t estimates;   /* ordinary samples of a recording, beside those of the trigger */
+	uint32_t estimate;    /* 1: some counters are only estimated from these */
+	uint32_t reserved_;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);

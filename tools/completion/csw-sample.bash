@@ -46,7 +46,7 @@ _csw_sample_value() {
 		_csw_sample_add "$3" "$pids" "$4"
 		;;
 	--cgroup) _csw_sample_files "$3" "$4" -d ;;
-	-o | --output) _csw_sample_files "$3" "$4" -f ;;
+	-i | --input | -o | --output) _csw_sample_files "$3" "$4" -f ;;
 	*) return 1 ;; # a number, or no option with a value
 	esac
 }
@@ -60,13 +60,13 @@ _csw_sample_files() {
 }
 
 _csw_sample_options="--event= --trigger= --sav= --driver= --ring-kib= --pid= --tid= --cgroup= --cpus= --duration= --delay=
-	--interval= --by= --sort= --top= --rate --histogram --format= --output= --raw --no-color --quiet --verbose --overhead
+	--interval= --input= --time= --comm= --header --by= --sort= --top= --rate --histogram --format= --output= --raw --no-color --quiet --verbose --overhead
 	--help --version"
 
 # The options whose value may stand in the next word.
 _csw_sample_takes_value() {
 	case $1 in
-	-[eptCdIo]) return 0 ;;
+	-[eptCdIoi]) return 0 ;;
 	--*) [[ $_csw_sample_options == *"$1= "* || $_csw_sample_options == *"$1="$'\n'* ]] ;;
 	*) return 1 ;;
 	esac
@@ -110,7 +110,7 @@ _csw_sample() {
 	elif [[ $cur == -* ]]; then
 		_csw_sample_add "" "$_csw_sample_options --" "$cur"
 	elif ((${#words[@]} == 1)); then
-		_csw_sample_add "" "list doctor verify help" "$cur"
+		_csw_sample_add "" "list doctor verify report slices help" "$cur"
 	fi
 
 	[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=:] ]] && compopt -o nospace 2>/dev/null

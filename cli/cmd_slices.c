@@ -1,0 +1,218 @@
+/*
+ * csw-sample slices: a line for every slice, of a recording or as they come.
+ *
+ * CSV has time_ns (when the slice ended), cpu, kind, pid, tid, comm, oncpu_ns, end, exact and one
+ * column per counter; JSON is one object of the same per line. Invariant: the lines of a thread add
+ * up to its row in the table of the same run.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/print.h"
+#include "cli/run.h"
+#include "csw/csw.h"
+
+struct lines {
+	const struct csw_options *o;
+	struct csw_output *out;
+	char **names; /* of the counters */
+	size_t nr_names;
+};
+
+/* As the reports do: a text that begins like a formula is none, control bytes are none. */
+static void put_csv_text(FILE *file, const char *text)
+{
+	const char *formula = *text && strchr("=+-@", *text) ? "'" : "";
+
+	if (!strpbrk(text, ",\"")) {
+		fputs(formula, file);
+		csw_print_text(file, text);
+		return;
+	}
+	fprintf(file, "\"%s", formula);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputs("\"\"", file);
+		else
+			csw_print_text(file, (char[]){ *text, '\0' });
+	}
+	fputc('"', file);
+}
+
+static void put_id(FILE *file, int32_t id, const char *none)
+{
+	if (id < 0)
+		fputs(none, file);
+	else
+		fprintf(file, "%" PRId32, id);
+}
+
+static void put_csv(const struct lines *l, const struct csw_slice *s)
+{
+	FILE *file = l->out->file;
+
+	fprintf(file, "%" PRIu64 ",%" PRIu32 ",%s,", s->to_ns, s->cpu, csw_kind_name(s->kind));
+	put_id(file, s->pid, "");
+	fputc(',', file);
+	put_id(file, s->tid, "");
+	fputc(',', file);
+	put_csv_text(file, s->comm);
+	fprintf(file, ",%" PRIu64 ",%s,%" PRIu32, s->oncpu_ns, csw_slice_end_name(s->end),
+		s->exact);
+	for (size_t i = 0; i < s->nr_values; i++)
+		fprintf(file, ",%" PRIu64, s->values[i]);
+	fputc('\n', file);
+}
+
+static void put_json(const struct lines *l, const struct csw_slice *s)
+{
+	FILE *file = l->out->file;
+
+	fprintf(file,
+		"{\"time_ns\":%" PRIu64 ",\"cpu\":%" PRIu32 ",\"kind\":\"%s\",\"pid\":", s->to_ns,
+		s->cpu, csw_kind_name(s->kind));
+	put_id(file, s->pid, "null");
+	fputs(",\"tid\":", file);
+	put_id(file, s->tid, "null");
+	fputs(",\"comm\":", file);
+	csw_print_json(file, s->comm);
+	fprintf(file, ",\"oncpu_ns\":%" PRIu64 ",\"end\":\"%s\",\"exact\":%s,\"counts\":{",
+		s->oncpu_ns, csw_slice_end_name(s->end), s->exact ? "true" : "false");
+	for (size_t i = 0; i < s->nr_values && i < l->nr_names; i++) {
+		fputs(i ? "," : "", file);
+		csw_print_json(file, l->names[i]);
+		fprintf(file, ":%" PRIu64, s->values[i]);
+	}
+	fputs("}}\n", file);
+}
+
+static int on_slice(void *ctx, const struct csw_slice *slice)
+{
+	struct lines *l = ctx;
+
+	if (l->o->format == CSW_FORMAT_JSON)
+		put_json(l, slice);
+	else
+		put_csv(l, slice);
+	return ferror(l->out->file) ? -EIO : 0;
+}
+
+static int opened(void *ctx, struct csw_session *s, struct csw_error *err)
+{
+	return csw_on_slice(s, on_slice, ctx, err);
+}
+
+/* The counters' names, which a table knows, before the first slice. */
+static int started(void *ctx, struct csw_session *s, struct csw_error *err)
+{
+	struct lines *l = ctx;
+	struct csw_counter counter;
+	struct csw_table *table;
+	int ret = csw_table_open(&table, s, CSW_BY_THREAD, NULL, err);
+
+	if (ret < 0)
+		return ret;
+	l->names = calloc(csw_table_counters(table) + 1, sizeof(*l->names));
+	while (l->names && csw_table_counter(table, l->nr_names, &counter) == 0) {
+		l->names[l->nr_names] = strdup(counter.name);
+		if (!l->names[l->nr_names++])
+			ret = -ENOMEM;
+	}
+	csw_table_close(table);
+	if (!l->names || ret < 0)
+		return -ENOMEM;
+	if (l->o->format == CSW_FORMAT_JSON)
+		return 0;
+	fputs("time_ns,cpu,kind,pid,tid,comm,oncpu_ns,end,exact", l->out->file);
+	for (size_t i = 0; i < l->nr_names; i++) {
+		fputc(',', l->out->file);
+		put_csv_text(l->out->file, l->names[i]);
+	}
+	fputc('\n', l->out->file);
+	return 0;
+}
+
+/* SIGUSR1: there is no table. */
+static int show_nothing(void *ctx, const struct csw_session *s)
+{
+	(void)ctx;
+	(void)s;
+	return 0;
+}
+
+static int write_lines(struct lines *l)
+{
+	struct csw_run_hooks hooks = {
+		.opened = opened, .started = started, .show = show_nothing, .ctx = l
+	};
+	struct csw_error err = { .code = 0 };
+	struct csw_run_result result;
+	int status = csw_run(&result, l->o, &hooks);
+
+	if (status)
+		return status;
+	if (csw_damage(result.session, &err) < 0)
+		status = EXIT_FAILED;
+	if (err.text[0])
+		csw_complain("%s: %s", l->o->input, err.text);
+	csw_close(result.session);
+	if (csw_output_commit(l->out) < 0)
+		status = l->o->command ? EXIT_SELF : EXIT_FAILED;
+	return status ? status : result.program_status;
+}
+
+static int slices(const struct csw_options *o)
+{
+	struct csw_output out;
+	struct lines l = { .o = o, .out = &out };
+	int ret = csw_output_open(&out, o->output, false), status = EXIT_FAILED;
+
+	if (ret == 0)
+		status = write_lines(&l);
+	csw_output_close(&out);
+	for (size_t i = 0; i < l.nr_names; i++)
+		free(l.names[i]);
+	free(l.names);
+	return status;
+}
+
+/* A line is of one slice, whoever is shown: what sums, sorts and folds has no meaning. */
+static int check(const struct csw_options *o)
+{
+	const char *senseless = o->interval_ns ? "-I"
+				: o->delay_ns  ? "--delay"
+				: o->sort      ? "--sort"
+				: o->top       ? "--top"
+				: o->by        ? "--by"
+				: o->rate      ? "--rate"
+				: o->histogram ? "--histogram"
+				: o->header    ? "--header"
+				: o->pids.nr   ? "-p"
+				: o->comms     ? "--comm"
+					       : NULL;
+
+	if (senseless)
+		csw_complain("slices: every slice is a line: leave out %s", senseless);
+	return senseless ? -EINVAL : 0;
+}
+
+int csw_cmd_slices(int argc, char **argv)
+{
+	struct csw_options o;
+	int ret = csw_options_parse(&o, argc, argv), status;
+
+	if (ret == 0 && o.info)
+		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
+	else if (ret == 0 && check(&o) < 0)
+		status = EXIT_USAGE;
+	else
+		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : slices(&o);
+	csw_options_free(&o);
+	return status;
+}
