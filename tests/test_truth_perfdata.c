@@ -219,6 +219,7 @@ static void check_slices(const json_t *report)
 
 struct difference {
 	int64_t faults, slices, worst_ns;
+	size_t off;         /* threads whose times differ by more than the switches can explain */
 	int64_t worst_away; /* page faults in the file from what a thread knows of itself */
 };
 
@@ -235,7 +236,9 @@ static void compare(const struct truth_run *run, const json_t *report,
 	all->faults += llabs(truth_proven_count(live, FAULTS) - truth_proven_count(file, FAULTS));
 	all->slices += slices;
 	all->worst_ns = ns > all->worst_ns ? ns : all->worst_ns;
-	assert_true(ns <= NS_PER_SLICE * (truth_integer(live, "slices") + 1) + 1000000 * slices);
+	/* The host may stop this machine between the two recorders' looks at their clocks: then the
+	 * run is repeated. */
+	all->off += ns > NS_PER_SLICE * (truth_integer(live, "slices") + 1) + 1000000 * slices;
 	assert_string_equal(json_string_value(json_object_get(live, "comm")),
 			    json_string_value(json_object_get(file, "comm")));
 }
@@ -282,7 +285,7 @@ static bool measure(const char *workload, size_t nr_threads, bool knows_faults)
 	check_slices(report);
 	json_decref(report);
 	truth_free(&run);
-	return !all.faults && !all.slices && all.worst_away <= FAULTS_TOLERANCE;
+	return !all.faults && !all.slices && !all.off && all.worst_away <= FAULTS_TOLERANCE;
 }
 
 static void measure_exact(const char *workload, size_t nr_threads, bool knows_faults)
