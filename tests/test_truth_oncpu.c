@@ -116,7 +116,7 @@ static bool measure(const struct workload *w)
 	       w->command, 100 * verdict.median, verdict.exceeded_ns / MS, verdict.lacking_ns / MS,
 	       run.stolen_ns / MS, crowd(&run, &verdict));
 	assert_true(verdict.lacking_ns <= excused_ns);
-	assert_true(verdict.exceeded_ns <= fmax(0, run.stolen_ns) + excused_ns);
+	assert_true(verdict.exceeded_ns <= run.stolen_ns + excused_ns);
 	if (clean && w->median > 0)
 		assert_true(verdict.median <= w->median);
 	truth_free(&run);
