@@ -20,6 +20,7 @@
 #include "engine/sysfs.h"
 #include "engine/text.h"
 #include "engine/tryout.h"
+#include "engine/watch.h"
 
 #define COUNTER_INSTEAD                                                                            \
 	"works here: software events and tracepoints (--event=page-faults,task-clock); "           \
@@ -100,18 +101,16 @@ static const struct generic {
 	  "cycles in which no instruction could be executed" },
 };
 
+/* Events of the debug registers, see engine/watch.h. */
+static const char *const watches[] = { "tid_change", "mem_load:", "mem_store:" };
+
 /* Triggers that the patent and the tables name, and that need what this version or this machine has
  * not. */
 static const struct planned {
 	const char *name, *needs;
 } planned[] = {
-	{ "seg_load", "a hardware PMU" },
-	{ "desc_load", "a hardware PMU" },
-	{ "ldt_load", "a hardware PMU" },
-	{ "pid_change", "a hardware PMU" },
-	{ "tid_change", "a hardware PMU (the CPU's debug registers are not used by this version)" },
-	{ "mem_load", "a hardware PMU (the CPU's debug registers are not used by this version)" },
-	{ "mem_store", "a hardware PMU (the CPU's debug registers are not used by this version)" },
+	{ "seg_load", "a hardware PMU" },  { "desc_load", "a hardware PMU" },
+	{ "ldt_load", "a hardware PMU" },  { "pid_change", "a hardware PMU" },
 	{ "tlb_flush", "a hardware PMU" },
 };
 
@@ -255,6 +254,8 @@ static void offer_all(struct csw_nearest *nearest, bool trigger)
 	}
 	csw_nearest_offer(nearest, "LLC_MISSES");
 	csw_nearest_offer(nearest, "msr/tsc/");
+	for (size_t i = 0; i < NR(watches); i++)
+		csw_nearest_offer(nearest, watches[i]);
 	for (size_t i = 0; trigger && i < NR(planned); i++)
 		csw_nearest_offer(nearest, planned[i].name);
 	if (trigger) {
@@ -485,11 +486,46 @@ static int resolve_llc(const struct lookup *l)
 		nr_core ? core : "no core PMU known", lack_of_pmu(l, lack, sizeof(lack)));
 }
 
+/* Both happen in the kernel, and what has no user mode shall not be taken for a count of 0. */
+static int resolve_current(const struct lookup *l)
+{
+	if (l->out->exclude_kernel)
+		return csw_error_set(l->err, -EINVAL,
+				     "%s: the kernel itself stores who runs, so with :u it would "
+				     "always count 0; leave :u away",
+				     l->out->name);
+	return csw_watch_current(l->out, l->err);
+}
+
+/* The names of the debug registers: 1 and *ret, or 0 for another name. */
+static int resolve_watch(const struct lookup *l, int *ret)
+{
+	bool loads;
+	const char *where = csw_watch_name(l->head, &loads);
+
+	if (!strcmp(l->head, "tid_change"))
+		*ret = resolve_current(l);
+	else if (!strcmp(l->head, "mem_load") || !strcmp(l->head, "mem_store"))
+		*ret = csw_error_set(l->err, -EINVAL,
+				     "%s needs a place: %s:WHERE, where WHERE is an address "
+				     "(0xffff888012345678), a variable of the kernel or "
+				     "PID:0xADDRESS",
+				     l->head, l->head);
+	else if (where)
+		*ret = csw_watch_where(where, loads, l->out, l->err);
+	else
+		return 0;
+	return 1;
+}
+
 static int dispatch(const struct lookup *l)
 {
 	const struct software *sw = find_software(l->head);
 	const struct generic *g = find_generic(l->head);
 	int ret;
+
+	if (resolve_watch(l, &ret))
+		return ret;
 
 	if (sw) {
 		l->out->type = PERF_TYPE_SOFTWARE;
@@ -703,6 +739,9 @@ int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *ou
 	if (out->event.type == PERF_TYPE_SOFTWARE &&
 	    out->event.config == PERF_COUNT_SW_CONTEXT_SWITCHES) {
 		out->phase = CSW_PHASE_BEFORE;
+		out->per_switch = 1;
+	} else if (!strcmp(l.head, "tid_change")) {
+		out->phase = CSW_PHASE_INSIDE;
 		out->per_switch = 1;
 	}
 	ret = settle_sav(out, err);

@@ -38,6 +38,9 @@ struct csw_slicer_cpu {
 	uint64_t lost_since;  /* occurrences booked as lost since then */
 	uint64_t first[2 + CSW_COUNTERS_MAX];
 	uint64_t readings[2 + CSW_COUNTERS_MAX];
+	/* A sample of a trigger that fires inside the switch waits for the record behind it. */
+	struct csw_record held;
+	bool holds;
 	bool started, stopped;
 };
 

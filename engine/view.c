@@ -357,7 +357,7 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 	s->threads = threads;
 	s->trigger = t->trigger;
 	s->trigger_became = t->trigger_became;
-	s->trigger_hardware = trigger->event.flags & CSW_EVENT_HARDWARE ? 1 : 0;
+	s->trigger_hardware = trigger->event.flags & CSW_EVENT_BY_HARDWARE ? 1 : 0;
 	s->sav = trigger->sav;
 	s->driver = result->driver->name;
 	s->simulated = result->driver->caps & CSW_DRIVER_SIMULATED ? 1 : 0;

@@ -36,7 +36,7 @@
 
 struct options {
 	uint64_t cpus, threads, processes, seed, duration_ms, ring, pid_max, switches, churn;
-	uint64_t skid, vanish, blind_idle, throttle, stall_ms;
+	uint64_t skid, incoming, vanish, blind_idle, throttle, stall_ms;
 };
 
 /* All options. The error texts are made from it too. */
@@ -63,6 +63,8 @@ static const struct option {
 	{ FIELD(ring), 0, 0, 1 << 24 },
 	/* 1: some samples of seg_load arrive after the switch */
 	{ FIELD(skid), 0, 0, 1 },
+	/* 1: a sample inside the switch shows the thread that comes, as a watchpoint's does */
+	{ FIELD(incoming), 0, 0, 1 },
 
 	/* faults: how many of 1000 sample and switch records vanish, and no LOST tells */
 	{ FIELD(vanish), 0, 0, 1000 },
@@ -442,11 +444,13 @@ static void put_sample(struct csw_driver *drv, struct csw_sim_cpu *cpu,
 		       const struct csw_sim_switch *sw)
 {
 	struct csw_record rec;
+	bool comes;
 
 	if (!sw->overflow)
 		return;
 	begin_record(&rec, CSW_RECORD_SAMPLE, cpu, sw->trigger_ns);
-	set_subject(&rec, sw->moment == CSW_SIM_LATE ? sw->next : sw->prev);
+	comes = sw->moment == CSW_SIM_LATE || (sw->moment == CSW_SIM_INSIDE && drv->o.incoming);
+	set_subject(&rec, comes ? sw->next : sw->prev);
 	set_reading(drv, &rec, cpu);
 	put_unless_faulty(drv, &rec);
 }
