@@ -3,7 +3,8 @@
  *
  * A variable's place within the per-CPU area comes from the kernel's BTF, or from /proc/kallsyms
  * where that shows data. Where each CPU's area lies no file says: a BPF program sees a pointer into
- * it. So this needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
+ * it. So this needs CAP_BPF and CAP_PERFMON, and a kernel with BTF. arch/percpu_bpf.c is built for
+ * architectures with debug registers that are known here, arch/percpu_none.c for the others.
  */
 #ifndef CSW_ENGINE_PERCPU_H
 #define CSW_ENGINE_PERCPU_H
