@@ -6,8 +6,8 @@
  */
 #include "engine/triggers.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/kernel.h"
@@ -263,7 +263,7 @@ static const struct csw_trigger_entry table[] = {
 	  .thread = IS(0),
 	  .sav = 2,
 	  .sample_of = CSW_SAMPLE_OF_INCOMING,
-	  .needs = CSW_NEEDS_CALM_TTBR },
+	  .needs = CSW_NEEDS_CALM_TTBR | CSW_NEEDS_LISTED },
 	{ .ids = FOR(PID_CHANGE),
 	  .cpus = "has:ttbr_write_retired",
 	  .event = "ttbr_write_retired",
@@ -307,7 +307,7 @@ static const struct csw_trigger_entry table[] = {
 	  .thread = IS(1),
 	  .sav = 1,
 	  .sample_of = CSW_SAMPLE_OF_INCOMING,
-	  .needs = CSW_NEEDS_CONTEXTIDR,
+	  .needs = CSW_NEEDS_CONTEXTIDR | CSW_NEEDS_LISTED,
 	  .exact = true },
 	{ .ids = FOR(TID_CHANGE),
 	  .cpus = "has:cid_write_retired",
@@ -519,11 +519,29 @@ static bool writes_ttbr_often(char *why, size_t bytes)
 	return true;
 }
 
+/* The kernel lists what the CPU says to have (PMCEID), under libpfm4's names in small letters, and
+ * opens a code that it does not have all the same; then nothing would ever be counted. */
+static bool is_unlisted(const struct csw_trigger_entry *e, char *why, size_t bytes)
+{
+	char name[CSW_EVENT_NAME_BYTES], written[CSW_EVENT_NAME_BYTES];
+	size_t nr = 0;
+
+	for (; e->event[nr] && nr < sizeof(name); nr++)
+		name[nr] = (char)tolower((unsigned char)e->event[nr]);
+	if (find_event(name, nr, written, sizeof(written)))
+		return false;
+	snprintf(why, bytes,
+		 "the kernel does not list it among the events of this CPU, so the CPU does not "
+		 "have it");
+	return true;
+}
+
 bool csw_trigger_unmet(const struct csw_trigger_entry *e, char *why, size_t bytes)
 {
 	return (e->needs & CSW_NEEDS_NO_FSGSBASE && uses_fsgsbase(why, bytes)) ||
 	       (e->needs & CSW_NEEDS_PCID && lacks_pcid(why, bytes)) ||
 	       (e->needs & CSW_NEEDS_CONTEXTIDR && lacks_contextidr(why, bytes)) ||
+	       (e->needs & CSW_NEEDS_LISTED && is_unlisted(e, why, bytes)) ||
 	       (e->needs & CSW_NEEDS_CALM_TTBR && writes_ttbr_often(why, bytes));
 }
 

@@ -41,6 +41,7 @@ uint32_t csw_trigger_id(const char *text);
 #define CSW_NEEDS_PCID 0x2u       /* where the kernel isolates its page tables */
 #define CSW_NEEDS_CONTEXTIDR 0x4u /* CONFIG_PID_IN_CONTEXTIDR */
 #define CSW_NEEDS_CALM_TTBR 0x8u  /* no page-table switch at every entry or user access */
+#define CSW_NEEDS_LISTED 0x10u    /* the kernel lists it; it would open the code anyway */
 
 struct csw_trigger_entry {
 	uint32_t ids;      /* a bit for each csw_trigger_id that this event stands for */

@@ -393,6 +393,25 @@ static void test_arm_models(void **state)
 	check_found(CSW_TRIGGER_PID_CHANGE, &a53_known, "", "for this CPU");
 }
 
+/* libpfm4 knows the model's events, the kernel which of them this one has: virtual ones lack some.
+ */
+static void test_arm_unlisted(void **state)
+{
+	const struct csw_trigger_machine n1 = MACHINE_OF(.cores = "arm_n1");
+	const struct csw_trigger_entry *e = csw_trigger_find(CSW_TRIGGER_PID_CHANGE, &n1);
+	char why[CSW_FORCED_BYTES];
+
+	(void)state;
+	tree_file("/proc/cpuinfo", "Features : fp asimd atomics\n");
+	assert_true(csw_trigger_unmet(e, why, sizeof(why)));
+	says(why, "does not list it");
+	tree_file(PMUS "armv8_pmuv3_0/type", "10\n");
+	tree_file(PMUS "armv8_pmuv3_0/events/cid_write_retired", "event=0x000b\n");
+	assert_true(csw_trigger_unmet(e, why, sizeof(why)));
+	tree_file(PMUS "armv8_pmuv3_0/events/ttbr_write_retired", "event=0x001c\n");
+	assert_false(csw_trigger_unmet(e, why, sizeof(why)));
+}
+
 /* An arm64 machine whose kernel says which events its PMU has; libpfm4 knows none of them. */
 static void arm_machine(const char *config)
 {
@@ -591,7 +610,8 @@ int main(void)
 	const struct CMUnitTest none[] = {
 		ON_MACHINE(test_by_cpu),        ON_MACHINE(test_arm_models),
 		ON_MACHINE(test_arm_threads),   ON_MACHINE(test_arm_without_contextidr),
-		ON_MACHINE(test_arm_processes), ON_MACHINE(test_rates),
+		ON_MACHINE(test_arm_processes), ON_MACHINE(test_arm_unlisted),
+		ON_MACHINE(test_rates),
 	};
 	const struct CMUnitTest command[] = { cmocka_unit_test(test_command) };
 	static const char *const others[] = {
