@@ -603,12 +603,12 @@ const char *csw_catalogue_describe(const struct csw_trigger *t, char *text, size
 	return text;
 }
 
-/* The CPU that libpfm4 was told of is not the one that would tell of itself. */
+/* The CPU model that libpfm4 was told of is not the one that would tell of itself. */
 static void ask_machine(struct csw_trigger_machine *m)
 {
 	memset(m, 0, sizeof(*m));
 	csw_pfm_core(m->cores, sizeof(m->cores));
-	if (!csw_pfm_is_told())
+	if (!m->cores[0] || !csw_pfm_is_told())
 		csw_tryout_cpu(&m->cpu);
 }
 
@@ -769,6 +769,16 @@ static int refuse_without_pmu(const struct lookup *l, uint32_t id, const char *w
 		csw_tryout_instead(denial, sizeof(denial), TRIGGER_INSTEAD));
 }
 
+/* The trigger's name is known, whether or not its event is. */
+static int as_known(int ret, struct csw_error *err)
+{
+	if (ret != -ENOENT)
+		return ret;
+	if (err)
+		err->code = -EOPNOTSUPP;
+	return -EOPNOTSUPP;
+}
+
 static int resolve_entry(struct lookup *l, uint32_t id, const struct csw_trigger_entry *e,
 			 const struct csw_trigger_machine *m, const struct wish *wish,
 			 struct csw_trigger *t)
@@ -786,8 +796,8 @@ static int resolve_entry(struct lookup *l, uint32_t id, const struct csw_trigger
 				     l->out->name);
 	csw_trigger_event_name(e, m, l->head, sizeof(l->head));
 	ret = resolve(l);
-	if (ret) /* the trigger's name is known, whatever its event's is */
-		return ret == -ENOENT && l->err ? (l->err->code = -EOPNOTSUPP) : ret;
+	if (ret)
+		return as_known(ret, l->err);
 	expect_entry(t, e);
 	ret = settle_sav(t, wish, e, l->err);
 	if (ret)

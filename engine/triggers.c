@@ -37,22 +37,12 @@ const struct csw_trigger_name csw_trigger_names[CSW_TRIGGER_IDS] = {
 
 #define FOR(id) (1u << CSW_TRIGGER_##id)
 #define TLB (FOR(TLB_FLUSH) | FOR(PID_CHANGE))
-#define IS(n)                                                                                      \
-	{                                                                                          \
-		1, (n), (n)                                                                        \
-	}
-#define FROM_TO(least, most)                                                                       \
-	{                                                                                          \
-		1, (least), (most)                                                                 \
-	}
-#define AT_LEAST(n)                                                                                \
-	{                                                                                          \
-		1, (n), CSW_RATE_OPEN                                                              \
-	}
-#define NOT_KNOWN                                                                                  \
-	{                                                                                          \
-		0, 0, 0                                                                            \
-	}
+/* clang-format off */
+#define IS(n) { 1, (n), (n) }
+#define FROM_TO(least, most) { 1, (least), (most) }
+#define AT_LEAST(n) { 1, (n), CSW_RATE_OPEN }
+#define NOT_KNOWN { 0, 0, 0 }
+/* clang-format on */
 
 #define WHY_P6                                                                                     \
 	"the entry code of 32-bit kernels loads segment registers too, so that it counts system "  \

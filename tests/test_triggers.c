@@ -377,6 +377,26 @@ static void test_by_cpu(void **state)
 	assert_non_null(csw_trigger_find_code(0x20bd, &goldmont_plus));
 }
 
+/* The E-cores' event is of their own PMU; where the kernel has none, the name stays known. */
+static void test_skymont(void **state)
+{
+	(void)state;
+	kernel.cpu = (struct csw_cpu){
+		.vendor = "GenuineIntel", .family = 6, .model = 0xbd, .min_period = 2
+	};
+	tree_file(PMUS "msr/type", "9\n");
+	refuse("tlb_flush", -EOPNOTSUPP, "cpu_atom");
+	tree_file(PMUS "cpu_atom/type", "10\n");
+	tree_file(PMUS "cpu_atom/cpus", "0-1\n");
+	tree_file(PMUS "cpu_atom/format/event", "config:0-7\n");
+	tree_file(PMUS "cpu_atom/format/umask", "config:8-15\n");
+	says(take("pid_change", 1).event.became, "cpu_atom/event=0xbd,umask=0x20/ 0x20bd");
+	kernel.cpu.model = 0x7a;
+	says(take("tlb_flush", 1).event.became, "raw 0x20bd");
+	kernel.cpu = (struct csw_cpu){ .vendor = "AuthenticAMD", .family = 26, .min_period = 2 };
+	force("tlb_flush", "raw 0xff78", "erratum 1569");
+}
+
 static void test_arm_models(void **state)
 {
 	const struct csw_trigger_machine n1 = MACHINE_OF(.cores = "arm_n1"),
@@ -611,7 +631,7 @@ int main(void)
 		ON_MACHINE(test_by_cpu),        ON_MACHINE(test_arm_models),
 		ON_MACHINE(test_arm_threads),   ON_MACHINE(test_arm_without_contextidr),
 		ON_MACHINE(test_arm_processes), ON_MACHINE(test_arm_unlisted),
-		ON_MACHINE(test_rates),
+		ON_MACHINE(test_skymont),       ON_MACHINE(test_rates),
 	};
 	const struct CMUnitTest command[] = { cmocka_unit_test(test_command) };
 	static const char *const others[] = {
