@@ -555,9 +555,11 @@ static void line_of(const char *list, const char *trigger, char *line, size_t by
 
 	snprintf(start, sizeof(start), "{ \"name\": \"%s\"", trigger);
 	at = strstr(list, start);
+	line[0] = '\0';
 	if (!at)
 		fail_msg("%s is not listed", trigger);
-	snprintf(line, bytes, "%.*s", (int)strcspn(at, "\n"), at);
+	else
+		snprintf(line, bytes, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 static void check_listed(const char *list, const char *trigger, const struct answer *a)
