@@ -52,12 +52,34 @@ enum csw_phase {
 	CSW_PHASE_ANY,    /* no known relation to switches */
 };
 
+/* Occurrences of a trigger in one switch of a kind. All zero: not known. */
+struct csw_rate {
+	uint16_t known; /* 1: min and max say something */
+	uint16_t min;
+	uint16_t max; /* CSW_RATE_OPEN: nobody knows how many at most */
+};
+#define CSW_RATE_OPEN UINT16_MAX
+
+/* Whose TID the sample of a trigger carries. */
+enum csw_sample_of {
+	CSW_SAMPLE_OF_EITHER,
+	CSW_SAMPLE_OF_OUTGOING,
+	CSW_SAMPLE_OF_INCOMING,
+};
+
+#define CSW_FORCED_BYTES 320
+
 struct csw_trigger {
 	struct csw_event event;
 	uint64_t sav;        /* sample-after value: occurrences per overflow, >= 1 */
 	uint32_t phase;      /* enum csw_phase */
 	uint32_t per_switch; /* occurrences per context switch, of every kind of switch; 0: varies
 				or not known */
+	struct csw_rate process;       /* occurrences per switch to another process ... */
+	struct csw_rate thread;        /* ... and to another thread of the same one */
+	uint32_t sample_of;            /* enum csw_sample_of */
+	char forced[CSW_FORCED_BYTES]; /* why the catalogue says that it cannot work; "": it does
+					  not say so */
 };
 
 #endif

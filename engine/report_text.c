@@ -462,6 +462,8 @@ static void print_header(const struct report *r)
 	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);
+	if (s->trigger_forced)
+		fprintf(r->file, "\nforced: %s", s->trigger_forced);
 	if (s->estimate)
 		fprintf(r->file,
 			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "

@@ -197,6 +197,7 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 		return ret;
 	if (opts->input)
 		return adopt(s, opts, err);
+	s->plan.force = opts->force;
 	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
 	if (ret < 0)
 		return ret;

@@ -267,6 +267,8 @@ static int sim_resolve_trigger(const char *name, uint64_t sav, struct csw_trigge
 {
 	if (!name)
 		name = "auto";
+	if (sav == CSW_SAV_AUTO)
+		sav = 1; /* every trigger here comes once a switch */
 	if (!sav || sav > CSW_SIM_SAV_MAX)
 		return csw_error_set(err, -EINVAL, "sav %" PRIu64 " must be from 1 to %llu", sav,
 				     CSW_SIM_SAV_MAX);
