@@ -23,7 +23,7 @@ static int plan_of(struct csw_plan *plan, const char *trigger, const char *event
 
 static void test_plan(void **state)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .driver_opts = NULL };
 	struct csw_error err;
 
 	(void)state;
@@ -40,7 +40,7 @@ static void test_plan(void **state)
 
 static void refused(const char *trigger, const char *events, int code, const char *why)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .driver_opts = NULL };
 	struct csw_error err;
 
 	assert_int_equal(plan_of(&plan, trigger, events, &err), code);
@@ -89,7 +89,7 @@ static const struct csw_driver_ops any = { .name = "any",
 
 static void test_slashes(void **state)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .driver_opts = NULL };
 	struct csw_error err;
 
 	(void)state;
@@ -139,7 +139,7 @@ static void test_permission_comes_last(void **state)
 		{ "t", "a,,b", -EINVAL, "empty element" },
 		{ "t", "a,b,a", -EINVAL, "listed twice" },
 	};
-	struct csw_plan plan;
+	struct csw_plan plan = { .driver_opts = NULL };
 	struct csw_error err;
 
 	(void)state;
@@ -158,7 +158,7 @@ static void test_permission_comes_last(void **state)
 static void test_how_many(void **state)
 {
 	char events[8 * (CSW_COUNTERS_MAX + 1)] = "";
-	struct csw_plan plan;
+	struct csw_plan plan = { .driver_opts = NULL };
 	struct csw_error err;
 
 	(void)state;
