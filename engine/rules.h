@@ -287,7 +287,7 @@ static inline void csw_rule_classify(const struct csw_cpu_state *s, struct csw_r
 {
 	const struct csw_stretch *st = &s->stretch;
 
-	r->whole = s->whole;
+	r->whole = s->whole && st->nr; /* between two samples of one switch nobody ran */
 	r->owner = CSW_OWNER_UNKNOWN;
 	if (s->lost || s->was_throttled) {
 		r->slice = CSW_SLICE_LOST;

@@ -243,6 +243,24 @@ static void throttling_is_lost(void **state)
 	sim_run_free(&run);
 }
 
+/* Two samples per switch: between them nobody ran, and that is no slice of anybody's. */
+static void doubled_samples_change_nothing(void **state)
+{
+	struct sim_run doubled = { .ticks = false }, single = { .ticks = false };
+
+	(void)state;
+	sim_run_all(&doubled, "seg_load", EVENTS, 1, "seed=15,model=amd");
+	sim_run_check_sums(&doubled);
+	sim_run_check_equal(&doubled, 0);
+	sim_run_all(&single, "seg_load", EVENTS, 2, "seed=15,model=amd");
+	sim_run_check_equal(&single, 0);
+	assert_int_equal(doubled.done.samples, 2 * single.done.samples);
+	sim_run_check_same_machine(&doubled, &single);
+	sim_run_check_same_table(&doubled, &single);
+	sim_run_free(&doubled);
+	sim_run_free(&single);
+}
+
 /* Samples in the middle of a run are of the thread that runs. */
 static void spurious_samples_change_nothing(void **state)
 {
@@ -526,6 +544,7 @@ int main(void)
 		cmocka_unit_test(lost_tail_is_lost),
 		cmocka_unit_test_prestate(throttling_is_lost, (void *)(uintptr_t) "switch"),
 		cmocka_unit_test_prestate(throttling_is_lost, (void *)(uintptr_t) "seg_load"),
+		cmocka_unit_test(doubled_samples_change_nothing),
 		cmocka_unit_test(spurious_samples_change_nothing),
 		cmocka_unit_test(spurious_samples_mix_and_say_so),
 		cmocka_unit_test(spurious_skid_is_no_guess),
