@@ -415,8 +415,9 @@ static void settle(struct csw_sim_cpu *cpu, uint64_t until_ns)
 		by[e] = all - cpu->counted[e];
 		cpu->counted[e] = all;
 	}
+	by[CSW_SIM_TASK_CLOCK] = until_ns - cpu->clock_ns;
+	cpu->clock_ns = until_ns;
 	happen(cpu, cpu->current, by);
-	settle_clock(cpu, until_ns);
 }
 
 /* ---- bursts: what a thread will do next ---- */
@@ -535,10 +536,12 @@ static bool has_ldt(const struct csw_sim_machine *m, const struct csw_sim_thread
 	       csw_sim_random_below(&random, 1000) < m->opts.ldt_permille;
 }
 
-static unsigned occurrences(const struct csw_sim_source *source, const struct csw_sim_switch *sw,
-			    bool ldt)
+static unsigned occurrences(const struct csw_sim_machine *m, const struct csw_sim_source *source,
+			    const struct csw_sim_switch *sw)
 {
-	return (source->flags & CSW_SIM_LDT_ONLY) && !ldt ? 0 : source->counts[sw->kind];
+	if ((source->flags & CSW_SIM_LDT_ONLY) && !has_ldt(m, sw->prev) && !has_ldt(m, sw->next))
+		return 0;
+	return source->counts[sw->kind];
 }
 
 static void overflow(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, uint64_t time_ns,
@@ -557,7 +560,7 @@ static void cause(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 	const struct csw_sim_model *model = m->opts.model;
 	bool late = sw->moment == CSW_SIM_LATE ||
 		    (m->trigger && (m->trigger->flags & CSW_SIM_SHOWS_NEXT));
-	bool ldt = has_ldt(m, sw->prev) || has_ldt(m, sw->next), more = true;
+	bool more = true;
 	struct csw_sim_thread *whose = sw->moment == CSW_SIM_BEFORE ? sw->next : sw->prev;
 
 	for (unsigned n = 1; more; n++) {
@@ -566,7 +569,7 @@ static void cause(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 		more = false;
 		for (size_t i = 0; i < model->nr_sources; i++) {
 			const struct csw_sim_source *source = &model->sources[i];
-			unsigned all = occurrences(source, sw, ldt);
+			unsigned all = occurrences(m, source, sw);
 
 			by[source->event] = n <= all;
 			more |= n < all;
@@ -631,7 +634,8 @@ static void switch_to(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 
 	set_instants(m, &sw, begin_ns);
 	settle(cpu, begin_ns);
-	settle_clock(cpu, sw.trigger_ns);
+	if (sw.trigger_ns > begin_ns)
+		settle_clock(cpu, sw.trigger_ns);
 	cpu->switches[sw.kind]++;
 	tally_leaving(cpu, &sw);
 	tell_switch(m, cpu, &sw);
