@@ -107,6 +107,36 @@ static void test_slashes(void **state)
 	assert_string_equal(plan.counters[1].name, "cpu/b,c");
 }
 
+/* Refuses what its options say. */
+static int settle_some(struct csw_plan *plan, struct csw_error *err)
+{
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		if (!strcmp(plan->counters[i].name, plan->driver_opts))
+			return csw_error_set(err, -EOPNOTSUPP, "no %s here", plan->driver_opts);
+		plan->counters[i].config = 7;
+	}
+	plan->trigger.sav = 2;
+	return 0;
+}
+
+/* The driver's options have the last word, over all names at once. */
+static void test_driver_settles(void **state)
+{
+	static const struct csw_driver_ops settling = { .name = "settling",
+							.resolve_counter = resolve_any,
+							.resolve_trigger = resolve_any_trigger,
+							.settle = settle_some };
+	struct csw_plan plan = { .driver_opts = "c" };
+	struct csw_error err = { .code = 0 };
+
+	(void)state;
+	assert_int_equal(csw_spec_plan(&plan, &settling, "t", "a,b", 1, &err), 0);
+	assert_int_equal(plan.trigger.sav, 2);
+	assert_int_equal(plan.counters[1].config, 7);
+	assert_int_equal(csw_spec_plan(&plan, &settling, "t", "a,c", 1, &err), -EOPNOTSUPP);
+	assert_string_equal(err.text, "no c here");
+}
+
 static int resolve_denied(const char *name, struct csw_event *out, struct csw_error *err)
 {
 	resolve_any(name, out, err);
@@ -221,13 +251,10 @@ static void test_corpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_slashes),
-		cmocka_unit_test(test_how_many),
-		cmocka_unit_test(test_permission_comes_last),
-		cmocka_unit_test(test_driver),
-		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_plan),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slashes),  cmocka_unit_test(test_driver_settles),
+		cmocka_unit_test(test_how_many), cmocka_unit_test(test_permission_comes_last),
+		cmocka_unit_test(test_driver),   cmocka_unit_test(test_corpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -281,10 +281,11 @@ static void spurious_samples_change_nothing(void **state)
 static void spurious_samples_mix_and_say_so(void **state)
 {
 	static const char *const options[] = { "seed=17,spurious=700",
-					       "seed=17,spurious=700,skid=1" };
+					       "seed=17,spurious=700,skid=1",
+					       "seed=17,spurious=700,ring=256,stall_ms=200" };
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct sim_run run = { .ticks = false };
 
 		sim_run_all(&run, "seg_load", EVENTS, 2, options[i]);

@@ -1011,7 +1011,7 @@ static int sim_stop(struct csw_driver *drv, struct csw_error *err)
 
 const struct csw_driver_ops csw_sim_driver = {
 	.name = "sim",
-	.summary = "a simulated machine that knows the truth; e.g. sim:cpus=8,threads=100,seed=3",
+	.summary = "a simulated machine that knows the truth; e.g. sim:model=amd,cpus=8,seed=3",
 	.caps = CSW_DRIVER_SIMULATED,
 	.probe = sim_probe,
 	.resolve_counter = sim_resolve_counter,
