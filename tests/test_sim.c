@@ -530,6 +530,34 @@ static void test_seed_decides_all(void **state)
 }
 
 /* A fault in the records leaves the machine alone. */
+static uint64_t stir(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3u + (hash >> 47);
+}
+
+/* A seed means the same machine with every compiler and on every processor. Whoever changes what
+ * the machine does changes this number, and shall know that. */
+static void test_seed_means_the_same_everywhere(void **state)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	struct run run;
+
+	(void)state;
+	run_machine(&run, "seg_load", 1, "seed=77,churn=300,duration_ms=200");
+	for (size_t i = 0; i < run.nr; i++) {
+		const struct csw_record *rec = &run.records[i];
+
+		hash = stir(stir(stir(hash, rec->type), rec->time_ns), (uint32_t)rec->tid);
+		hash = stir(hash, (uint32_t)rec->other_tid);
+		for (size_t k = 0; k < sizeof(rec->comm); k++)
+			hash = stir(hash, (unsigned char)rec->comm[k]);
+		for (uint32_t k = 0; k < rec->nr_values; k++)
+			hash = stir(hash, rec->values[k]);
+	}
+	assert_int_equal(hash, 0x6b2e4a0b099bc11f);
+	end_run(&run);
+}
+
 static void test_faults_leave_the_truth_alone(void **state)
 {
 	struct run a, b;
@@ -1153,6 +1181,7 @@ int main(void)
 		cmocka_unit_test(test_skid_leads_to_truth),
 		cmocka_unit_test(test_many_seeds_lead_to_truth),
 		cmocka_unit_test(test_seed_decides_all),
+		cmocka_unit_test(test_seed_means_the_same_everywhere),
 		cmocka_unit_test(test_faults_leave_the_truth_alone),
 		cmocka_unit_test(test_truths_add_up_to_the_counters),
 		cmocka_unit_test(test_idle_causes_what_it_can),

@@ -166,9 +166,9 @@ static void blind_idle_is_noticed(void **state)
  * them it takes to be wrong is rare: so three machines. */
 static void vanished_records_are_noticed(void **state)
 {
-	static const char *const options[] = { "seed=8,vanish=100,duration_ms=2000",
-					       "seed=28,vanish=200,duration_ms=2000",
-					       "seed=38,vanish=50,duration_ms=2000" };
+	static const char *const options[] = { "seed=42,vanish=100,duration_ms=2000",
+					       "seed=44,vanish=100,duration_ms=2000",
+					       "seed=49,vanish=100,duration_ms=2000" };
 	const char *trigger = *state;
 
 	for (int i = 0; i < 3; i++) {

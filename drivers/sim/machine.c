@@ -692,7 +692,11 @@ static void do_fork(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct c
 
 static void do_rename(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
 {
-	snprintf(t->comm, sizeof(t->comm), "%s-%u", roles[dice(m, NR(roles))], dice(m, 100));
+	const char *role = roles[dice(m, NR(roles))];
+
+	/* One roll after the other: in which order a call's arguments roll is the compiler's
+	 * choice. */
+	snprintf(t->comm, sizeof(t->comm), "%s-%u", role, dice(m, 100));
 	m->observer.renamed(m->observer.ctx, cpu, m->now_ns, t, false);
 }
 
@@ -750,10 +754,13 @@ static void do_exec(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct c
 
 static void do_exit(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
 {
+	uint8_t last;
+
 	m->observer.exiting(m->observer.ctx, cpu, m->now_ns, t);
 	if (is_leader(t) && !t->process->ending)
 		doom_others(m, t);
-	plan(t, dice(m, 4) ? CSW_SIM_DIE : CSW_SIM_EXIT_BLOCK, EXIT_NS + dice(m, 10000));
+	last = dice(m, 4) ? CSW_SIM_DIE : CSW_SIM_EXIT_BLOCK;
+	plan(t, last, EXIT_NS + dice(m, 10000));
 }
 
 /* A thread that exits still has its TID, and may be switched out and come back. */

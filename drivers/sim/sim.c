@@ -294,7 +294,7 @@ static int sim_resolve_counter(const char *name, struct csw_event *out, struct c
 {
 	const struct csw_sim_source *source = source_of_any(name);
 	struct csw_nearest nearest;
-	char text[512];
+	char text[512], what[CSW_EVENT_NAME_BYTES];
 
 	if (source) { /* settle() knows whether this model has it */
 		set_source(out, name, source);
@@ -305,8 +305,8 @@ static int sim_resolve_counter(const char *name, struct csw_event *out, struct c
 		csw_nearest_offer(&nearest, events[i].name);
 		if (strcasecmp(name, events[i].name) != 0)
 			continue;
-		snprintf(text, sizeof(text), "simulated %s", events[i].name);
-		set_event(out, name, text, events[i].event, events[i].flags);
+		snprintf(what, sizeof(what), "simulated %s", events[i].name);
+		set_event(out, name, what, events[i].event, events[i].flags);
 		return 0;
 	}
 	for (uint64_t i = 0; csw_sim_model_get(i); i++)
