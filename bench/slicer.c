@@ -126,9 +126,9 @@ static void record_tapes(struct tapes *t, size_t threads, unsigned duration_ms)
 		 "cpus=%d,threads=%zu,processes=%zu,pid_max=4194304,switches=100000,churn=0,"
 		 "duration_ms=%u",
 		 CPUS, threads, threads / 10 + 1, duration_ms);
+	t->plan.driver_opts = options;
 	if (csw_spec_plan(&t->plan, sim, "switch", EVENTS, 1, &err) < 0)
 		goto fail;
-	t->plan.driver_opts = options;
 	if (sim->open(&drv, &t->plan, &err) < 0 || sim->start(drv, &sink, &err) < 0)
 		goto fail;
 	while (sim->wait(drv, 10, &err) > 0)

@@ -1,10 +1,10 @@
 /*
  * What a source of records is to the engine: one const table of functions per driver.
  *
- * The engine owns the order of calls: resolve_*, open, start, { wait, snapshot, next... }, stop,
- * snapshot, next..., close. After a call failed only close may follow (for open: nothing, *out is
- * NULL). No call prints, exits or installs handlers. All return 0 (or what their comment says) or
- * -errno with *err filled in.
+ * The engine owns the order of calls: resolve_*, settle, open, start, { wait, snapshot, next... },
+ * stop, snapshot, next..., close. After a call failed only close may follow (for open: nothing,
+ * *out is NULL). No call prints, exits or installs handlers. All return 0 (or what their comment
+ * says) or -errno with *err filled in.
  */
 #ifndef CSW_ENGINE_DRIVER_H
 #define CSW_ENGINE_DRIVER_H
@@ -73,6 +73,10 @@ struct csw_driver_ops {
 	 * out->forced. NULL: nothing here is refused for that. */
 	int (*force_trigger)(const char *name, uint64_t sav, struct csw_trigger *out,
 			     struct csw_error *err);
+	/* Between resolve_* and open: what the names mean under plan->driver_opts, which may give
+	 * trigger and counters other events, or refuse one as resolve_* does. NULL where a driver's
+	 * options change no event. */
+	int (*settle)(struct csw_plan *plan, struct csw_error *err);
 
 	/* Of drivers that read a recording (CSW_DRIVER_FILE), instead of resolve_* and open: opens
 	 * plan->input and fills in what was counted there. */

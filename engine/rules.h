@@ -287,7 +287,7 @@ static inline void csw_rule_classify(const struct csw_cpu_state *s, struct csw_r
 {
 	const struct csw_stretch *st = &s->stretch;
 
-	r->whole = s->whole;
+	r->whole = s->whole && st->nr; /* between two samples of one switch nobody ran */
 	r->owner = CSW_OWNER_UNKNOWN;
 	if (s->lost || s->was_throttled) {
 		r->slice = CSW_SLICE_LOST;
@@ -386,7 +386,8 @@ static inline void csw_rule_inside(const struct csw_rules *rules, struct csw_cpu
 		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
 	if (!later && (s->switching || s->switches))
 		return;
-	if (s->switching && behind->is_in && behind->subject == s->owner) {
+	if (s->switching && behind->is_in && behind->subject == s->owner &&
+	    (behind->prev == s->left || behind->prev == CSW_OWNER_EXITED)) {
 		/* Somebody ran unseen before the last switch seen, which is the sample's. */
 		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
 		return;

@@ -198,12 +198,12 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 	if (opts->input)
 		return adopt(s, opts, err);
 	s->plan.force = opts->force;
+	s->plan.driver_opts = s->driver_opts;
 	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
 	if (ret < 0)
 		return ret;
 	s->plan.ring_bytes = opts->ring_bytes;
 	s->plan.duration_ns = opts->duration_ns;
-	s->plan.driver_opts = s->driver_opts;
 	s->plan.cpus = s->cpus;
 	s->plan.cgroups = opts->cgroups || s->cgroup;
 	ret = s->ops->open(&s->drv, &s->plan, err);

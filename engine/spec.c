@@ -131,7 +131,10 @@ int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const
 		if (ret < 0)
 			return ret;
 		if (!*end)
-			return denied.code ? csw_error_set(err, denied.code, "%s", denied.text) : 0;
+			break;
 		from = end;
 	}
+	if (denied.code)
+		return csw_error_set(err, denied.code, "%s", denied.text);
+	return ops->settle ? ops->settle(plan, err) : 0;
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "drivers/sim/sim.h"
+#include "engine/spec.h"
 
 #define NR_COUNTERS 5
 #define PID_MAX 32768
@@ -108,17 +109,12 @@ static void sort(struct run *run)
 	run->records = out;
 }
 
-static void run_in_steps(struct run *run, const char *trigger, uint64_t sav, const char *options,
-			 int step_ms)
+/* From open to stop, by the plan that is there. */
+static void live(struct run *run, int step_ms)
 {
 	struct csw_sink sink = { keep_task, run };
 	struct csw_error err = { 0 };
 
-	*run = (struct run){ .plan = { .nr_counters = NR_COUNTERS, .driver_opts = options } };
-	assert_int_equal(ops->resolve_trigger(trigger, sav, &run->plan.trigger, &err), 0);
-	for (int i = 0; i < NR_COUNTERS; i++)
-		assert_int_equal(
-			ops->resolve_counter(counter_names[i], &run->plan.counters[i], &err), 0);
 	if (ops->open(&run->drv, &run->plan, &err))
 		fail_msg("%s", err.text);
 	run->nr_cpus = ops->nr_rings(run->drv);
@@ -130,6 +126,19 @@ static void run_in_steps(struct run *run, const char *trigger, uint64_t sav, con
 	drain(run);
 	assert_true(run->horizon_ns == UINT64_MAX);
 	sort(run);
+}
+
+static void run_in_steps(struct run *run, const char *trigger, uint64_t sav, const char *options,
+			 int step_ms)
+{
+	struct csw_error err = { 0 };
+
+	*run = (struct run){ .plan = { .nr_counters = NR_COUNTERS, .driver_opts = options } };
+	assert_int_equal(ops->resolve_trigger(trigger, sav, &run->plan.trigger, &err), 0);
+	for (int i = 0; i < NR_COUNTERS; i++)
+		assert_int_equal(
+			ops->resolve_counter(counter_names[i], &run->plan.counters[i], &err), 0);
+	live(run, step_ms);
 }
 
 static void run_machine(struct run *run, const char *trigger, uint64_t sav, const char *options)
@@ -521,6 +530,34 @@ static void test_seed_decides_all(void **state)
 }
 
 /* A fault in the records leaves the machine alone. */
+static uint64_t stir(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3u + (hash >> 47);
+}
+
+/* A seed means the same machine with every compiler and on every processor. Whoever changes what
+ * the machine does changes this number, and shall know that. */
+static void test_seed_means_the_same_everywhere(void **state)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	struct run run;
+
+	(void)state;
+	run_machine(&run, "seg_load", 1, "seed=77,churn=300,duration_ms=200");
+	for (size_t i = 0; i < run.nr; i++) {
+		const struct csw_record *rec = &run.records[i];
+
+		hash = stir(stir(stir(hash, rec->type), rec->time_ns), (uint32_t)rec->tid);
+		hash = stir(hash, (uint32_t)rec->other_tid);
+		for (size_t k = 0; k < sizeof(rec->comm); k++)
+			hash = stir(hash, (unsigned char)rec->comm[k]);
+		for (uint32_t k = 0; k < rec->nr_values; k++)
+			hash = stir(hash, rec->values[k]);
+	}
+	assert_int_equal(hash, 0x6b2e4a0b099bc11f);
+	end_run(&run);
+}
+
 static void test_faults_leave_the_truth_alone(void **state)
 {
 	struct run a, b;
@@ -965,6 +1002,13 @@ static void test_counter_names(void **state)
 	assert_non_null(strstr(err.text, "LLC_MISSES"));
 }
 
+static int plan_for(struct csw_plan *plan, const char *trigger, const char *events, uint64_t sav,
+		    const char *options, struct csw_error *err)
+{
+	*plan = (struct csw_plan){ .driver_opts = options };
+	return csw_spec_plan(plan, ops, trigger, events, sav, err);
+}
+
 static void test_trigger_names(void **state)
 {
 	static const char *const absent[] = { "ldt_load",      "desc_load",  "mem_load:x",
@@ -972,6 +1016,7 @@ static void test_trigger_names(void **state)
 					      "tlb_flush",     "cycles" };
 	struct csw_error err = { 0 };
 	struct csw_trigger trigger;
+	struct csw_plan plan;
 
 	(void)state;
 	assert_int_equal(ops->resolve_trigger("auto", 3, &trigger, &err), 0);
@@ -984,13 +1029,148 @@ static void test_trigger_names(void **state)
 	assert_int_equal(trigger.phase, CSW_PHASE_BEFORE);
 	assert_int_equal(trigger.per_switch, 1);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-		assert_int_equal(ops->resolve_trigger(absent[i], 1, &trigger, &err), -EOPNOTSUPP);
+		assert_int_equal(plan_for(&plan, absent[i], "cycles", 1, NULL, &err), -EOPNOTSUPP);
 		assert_non_null(strstr(err.text, "switch and seg_load"));
 	}
 	assert_int_equal(ops->resolve_trigger("swich", 1, &trigger, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "nearest: switch"));
 	assert_int_equal(ops->resolve_trigger("switch", 0, &trigger, &err), -EINVAL);
 	assert_int_equal(ops->resolve_trigger("switch", 1ULL << 47, &trigger, &err), -EINVAL);
+}
+
+/* What a name is on a model, and where its samples stand. */
+static void test_models(void **state)
+{
+	static const struct {
+		const char *trigger, *options;
+		uint64_t sav;
+		uint32_t per_switch, phase;
+	} cases[] = {
+		{ "seg_load", "model=amd", 2, 2, CSW_PHASE_INSIDE },
+		{ "seg_load", "model=amd", 4, 2, CSW_PHASE_INSIDE },
+		{ "seg_load", "model=amd", 3, 0, CSW_PHASE_ANY },
+		{ "seg_load", "spurious=1", 1, 0, CSW_PHASE_ANY },
+		{ "tid_change", "model=amd,spurious=1", 1, 1, CSW_PHASE_INSIDE },
+		{ "tlb_flush", "model=intel", 1, 0, CSW_PHASE_ANY },
+		{ "desc_load", "model=p5", 1, 0, CSW_PHASE_ANY },
+		{ "ldt_load", "model=p5,ldt=1000", 1, 0, CSW_PHASE_ANY },
+		{ "pid_change", "model=arm64", 1, 0, CSW_PHASE_ANY },
+		{ "mem_store:0xc0402a40", "model=p5", 1, 1, CSW_PHASE_INSIDE },
+		{ "auto", "model=arm64", 1, 1, CSW_PHASE_INSIDE },
+		{ "switch", "model=arm64,spurious=9", 1, 1, CSW_PHASE_BEFORE },
+	};
+	struct csw_error err = { 0 };
+	struct csw_plan plan;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (plan_for(&plan, cases[i].trigger, "cycles", cases[i].sav, cases[i].options,
+			     &err) < 0)
+			fail_msg("%s", err.text);
+		assert_string_equal(plan.trigger.event.name, cases[i].trigger);
+		assert_int_equal(plan.trigger.per_switch, cases[i].per_switch);
+		assert_int_equal(plan.trigger.phase, cases[i].phase);
+		assert_int_equal(plan.trigger.sav, cases[i].sav);
+	}
+}
+
+static void test_models_refuse_with_the_reason(void **state)
+{
+	static const struct {
+		const char *trigger, *event, *options, *reason;
+	} cases[] = {
+		{ "seg_load", "cycles", "model=intel", "FSGSBASE" },
+		{ "ldt_load", "cycles", "model=intel", "Pentium" },
+		{ "ldt_load", "cycles", "model=arm64", "no segments" },
+		{ "tlb_flush", "cycles", NULL, "model=amd, intel" },
+		{ "mem_load:current_task", "cycles", "model=arm64", "mem_load:__entry_task" },
+		{ "mem_load:nowhere", "cycles", "model=p5", "(model=p5) has no mem_load:nowhere" },
+		{ "mem_store:0xc0402a41", "cycles", "model=p5", "mem_store:current_task" },
+		{ "pid_change", "cycles", "model=amd", "tlb_flush" },
+		{ "switch", "seg_load", "model=intel", "FSGSBASE" },
+	};
+	struct csw_error err = { 0 };
+	struct csw_driver *drv;
+	struct csw_plan plan;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(plan_for(&plan, cases[i].trigger, cases[i].event, 1,
+					  cases[i].options, &err),
+				 -EOPNOTSUPP);
+		assert_non_null(strstr(err.text, cases[i].reason));
+	}
+	assert_int_equal(plan_for(&plan, "switch", "cycles", 1, "model=vax", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "generic, amd, intel, p5, arm64"));
+	/* A plan that was made for another model. */
+	assert_int_equal(plan_for(&plan, "desc_load", "cycles", 1, "model=p5", &err), 0);
+	plan.driver_opts = "model=amd";
+	assert_int_equal(ops->open(&drv, &plan, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "model=amd"));
+}
+
+/* The least period of the hardware's triggers: taken and said, or refused where it would mix. */
+static void test_floor(void **state)
+{
+	struct csw_error err = { 0 };
+	struct csw_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_for(&plan, "seg_load", "cycles", 1, "model=amd,floor=2", &err), 0);
+	assert_int_equal(plan.trigger.sav, 2);
+	assert_int_equal(plan.trigger.per_switch, 2);
+	assert_non_null(
+		strstr(plan.trigger.event.became, "(sav 1 -> 2, the events per switch here)"));
+	assert_int_equal(plan_for(&plan, "seg_load", "cycles", 3, "model=amd,floor=2", &err), 0);
+	assert_int_equal(plan.trigger.sav, 3);
+	assert_null(strstr(plan.trigger.event.became, "->"));
+	assert_int_equal(plan_for(&plan, "tid_change", "cycles", 1, "model=amd,floor=2", &err), 0);
+	assert_int_equal(plan.trigger.sav, 1);
+	assert_int_equal(plan_for(&plan, "switch", "cycles", 1, "floor=2", &err), 0);
+	assert_int_equal(plan.trigger.sav, 1);
+	assert_int_equal(plan_for(&plan, "seg_load", "cycles", 1, "floor=2", &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "raises sav 1 to 2"));
+	assert_int_equal(plan_for(&plan, "desc_load", "cycles", 1, "model=p5,floor=2", &err),
+			 -EOPNOTSUPP);
+	assert_int_equal(plan_for(&plan, "desc_load", "cycles", 2, "model=p5,floor=2", &err), 0);
+}
+
+/* Occurrences by the kind of switch, counted beside the kernel's own count of switches. */
+static void test_switches_cause_by_their_kind(void **state)
+{
+	static const struct {
+		const char *event, *options;
+		uint64_t each[CSW_SIM_SWITCH_KINDS];
+	} cases[] = {
+		{ "seg_load", "seed=3,model=amd", { 2, 2, 2, 2, 2, 2 } },
+		{ "tlb_flush", "seed=4,model=amd", { 0, 1, 0, 1, 0, 1 } },
+		{ "desc_load", "seed=5,model=p5", { 1, 2, 2, 2, 2, 2 } },
+		{ "pid_change", "seed=6,model=arm64", { 0, 1, 1, 1, 1, 1 } },
+	};
+	struct csw_error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t counted = 0, caused = 0;
+		struct run run = { .nr = 0 };
+
+		assert_int_equal(
+			plan_for(&run.plan, "switch", cases[i].event, 1, cases[i].options, &err),
+			0);
+		live(&run, 10);
+		for (unsigned cpu = 0; cpu < run.nr_cpus; cpu++) {
+			struct csw_sim_cpu_truth truth;
+
+			csw_sim_cpu_truth_get(run.drv, cpu, &truth);
+			counted += advance(&run, cpu, 1);
+			for (int kind = 0; kind < CSW_SIM_SWITCH_KINDS; kind++) {
+				assert_true(truth.by_kind[kind] > 0);
+				caused += truth.by_kind[kind] * cases[i].each[kind];
+			}
+		}
+		assert_int_equal(counted, caused);
+		end_run(&run);
+	}
 }
 
 int main(void)
@@ -1001,6 +1181,7 @@ int main(void)
 		cmocka_unit_test(test_skid_leads_to_truth),
 		cmocka_unit_test(test_many_seeds_lead_to_truth),
 		cmocka_unit_test(test_seed_decides_all),
+		cmocka_unit_test(test_seed_means_the_same_everywhere),
 		cmocka_unit_test(test_faults_leave_the_truth_alone),
 		cmocka_unit_test(test_truths_add_up_to_the_counters),
 		cmocka_unit_test(test_idle_causes_what_it_can),
@@ -1021,6 +1202,10 @@ int main(void)
 		cmocka_unit_test(test_absurd_options_are_refused),
 		cmocka_unit_test(test_counter_names),
 		cmocka_unit_test(test_trigger_names),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_models_refuse_with_the_reason),
+		cmocka_unit_test(test_floor),
+		cmocka_unit_test(test_switches_cause_by_their_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

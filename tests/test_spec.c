@@ -23,7 +23,7 @@ static int plan_of(struct csw_plan *plan, const char *trigger, const char *event
 
 static void test_plan(void **state)
 {
-	struct csw_plan plan = { .force = false };
+	struct csw_plan plan = { .nr_counters = 0 };
 	struct csw_error err;
 
 	(void)state;
@@ -40,7 +40,7 @@ static void test_plan(void **state)
 
 static void refused(const char *trigger, const char *events, int code, const char *why)
 {
-	struct csw_plan plan = { .force = false };
+	struct csw_plan plan = { .nr_counters = 0 };
 	struct csw_error err;
 
 	assert_int_equal(plan_of(&plan, trigger, events, &err), code);
@@ -113,7 +113,7 @@ static void test_force(void **state)
 
 static void test_slashes(void **state)
 {
-	struct csw_plan plan = { .force = false };
+	struct csw_plan plan = { .nr_counters = 0 };
 	struct csw_error err;
 
 	(void)state;
@@ -129,6 +129,36 @@ static void test_slashes(void **state)
 	assert_int_equal(csw_spec_plan(&plan, &any, "t", "a,cpu/b,c", 1, &err), 0);
 	assert_int_equal(plan.nr_counters, 2);
 	assert_string_equal(plan.counters[1].name, "cpu/b,c");
+}
+
+/* Refuses what its options say. */
+static int settle_some(struct csw_plan *plan, struct csw_error *err)
+{
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		if (!strcmp(plan->counters[i].name, plan->driver_opts))
+			return csw_error_set(err, -EOPNOTSUPP, "no %s here", plan->driver_opts);
+		plan->counters[i].config = 7;
+	}
+	plan->trigger.sav = 2;
+	return 0;
+}
+
+/* The driver's options have the last word, over all names at once. */
+static void test_driver_settles(void **state)
+{
+	static const struct csw_driver_ops settling = { .name = "settling",
+							.resolve_counter = resolve_any,
+							.resolve_trigger = resolve_any_trigger,
+							.settle = settle_some };
+	struct csw_plan plan = { .driver_opts = "c" };
+	struct csw_error err = { .code = 0 };
+
+	(void)state;
+	assert_int_equal(csw_spec_plan(&plan, &settling, "t", "a,b", 1, &err), 0);
+	assert_int_equal(plan.trigger.sav, 2);
+	assert_int_equal(plan.counters[1].config, 7);
+	assert_int_equal(csw_spec_plan(&plan, &settling, "t", "a,c", 1, &err), -EOPNOTSUPP);
+	assert_string_equal(err.text, "no c here");
 }
 
 static int resolve_denied(const char *name, struct csw_event *out, struct csw_error *err)
@@ -163,7 +193,7 @@ static void test_permission_comes_last(void **state)
 		{ "t", "a,,b", -EINVAL, "empty element" },
 		{ "t", "a,b,a", -EINVAL, "listed twice" },
 	};
-	struct csw_plan plan = { .force = false };
+	struct csw_plan plan = { .nr_counters = 0 };
 	struct csw_error err;
 
 	(void)state;
@@ -182,7 +212,7 @@ static void test_permission_comes_last(void **state)
 static void test_how_many(void **state)
 {
 	char events[8 * (CSW_COUNTERS_MAX + 1)] = "";
-	struct csw_plan plan = { .force = false };
+	struct csw_plan plan = { .nr_counters = 0 };
 	struct csw_error err;
 
 	(void)state;
@@ -245,10 +275,15 @@ static void test_corpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_slashes),  cmocka_unit_test(test_force),
-		cmocka_unit_test(test_how_many), cmocka_unit_test(test_permission_comes_last),
-		cmocka_unit_test(test_driver),   cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slashes),
+		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_driver_settles),
+		cmocka_unit_test(test_how_many),
+		cmocka_unit_test(test_permission_comes_last),
+		cmocka_unit_test(test_driver),
+		cmocka_unit_test(test_corpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,9 +37,9 @@ void sim_run_all(struct sim_run *run, const char *trigger, const char *events, u
 	struct csw_sink sink = { put_scanned, &run->slicer };
 	struct csw_error err = { 0 };
 
+	run->plan.driver_opts = options;
 	if (csw_spec_plan(&run->plan, ops, trigger, events, sav, &err) < 0)
 		fail_msg("%s", err.text);
-	run->plan.driver_opts = options;
 	if (ops->open(&run->drv, &run->plan, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters, false), 0);
@@ -235,6 +235,94 @@ void sim_run_check_equal(const struct sim_run *run, uint64_t oncpu_slack_ns)
 			assert_false(ran(csw_aggregation_row(&run->agg, i), run->plan.nr_counters));
 	}
 	index_close(&index);
+}
+
+/* The counts of a process, idle being one, in its rows and in truth. */
+static void sum_process(const struct sim_run *run, int32_t pid, uint64_t *rows, uint64_t *truths)
+{
+	struct csw_sim_truth truth;
+
+	for (unsigned c = 0; c < run->plan.nr_counters; c++) {
+		rows[c] = truths[c] = 0;
+		for (uint32_t i = 0; i < run->agg.nr; i++) {
+			const struct csw_agg_row *row = csw_aggregation_row(&run->agg, i);
+
+			if (row->kind == CSW_KIND_IDLE ? !pid : row->pid == pid)
+				rows[c] += row->cells[c].sum;
+		}
+		for (size_t i = 0; i < csw_sim_truths(run->drv); i++) {
+			csw_sim_truth_get(run->drv, i, &truth);
+			if (truth.pid == pid)
+				truths[c] += truth.counts[c];
+		}
+	}
+}
+
+static void check_processes(const struct sim_run *run, bool equal)
+{
+	uint64_t rows[CSW_COUNTERS_MAX], truths[CSW_COUNTERS_MAX];
+	struct csw_sim_truth truth;
+
+	for (size_t i = 0; i < csw_sim_truths(run->drv); i++) {
+		csw_sim_truth_get(run->drv, i, &truth);
+		if (truth.kind != CSW_KIND_IDLE && truth.tid != truth.pid)
+			continue;
+		sum_process(run, truth.pid, rows, truths);
+		for (unsigned c = 0; c < run->plan.nr_counters; c++) {
+			assert_true(rows[c] <= truths[c]);
+			assert_true(!equal || rows[c] == truths[c]);
+		}
+	}
+}
+
+void sim_run_check_processes(const struct sim_run *run)
+{
+	check_processes(run, true);
+	for (uint32_t i = 0; i < run->agg.nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(&run->agg, i);
+
+		if (row->pid < 0 && row->kind != CSW_KIND_IDLE)
+			assert_false(ran(row, run->plan.nr_counters));
+	}
+}
+
+void sim_run_check_processes_never_more(const struct sim_run *run)
+{
+	check_processes(run, false);
+}
+
+void sim_run_check_same_machine(const struct sim_run *a, const struct sim_run *b)
+{
+	assert_int_equal(csw_sim_truths(a->drv), csw_sim_truths(b->drv));
+	for (size_t i = 0; i < csw_sim_truths(a->drv); i++) {
+		struct csw_sim_truth x, y;
+
+		csw_sim_truth_get(a->drv, i, &x);
+		csw_sim_truth_get(b->drv, i, &y);
+		x.oncpu_ns = y.oncpu_ns = 0; /* up to SWITCH_OUT, which stands where the trigger
+						lets it */
+		assert_memory_equal(&x, &y, sizeof(x));
+	}
+}
+
+/* Row by row: rows are in the order in which the records tell of threads. */
+void sim_run_check_same_table(const struct sim_run *a, const struct sim_run *b)
+{
+	assert_int_equal(a->agg.nr, b->agg.nr);
+	for (uint32_t i = 0; i < a->agg.nr; i++) {
+		const struct csw_agg_row *x = csw_aggregation_row(&a->agg, i);
+		const struct csw_agg_row *y = csw_aggregation_row(&b->agg, i);
+
+		assert_int_equal(x->pid, y->pid);
+		assert_int_equal(x->tid, y->tid);
+		assert_int_equal(x->slices, y->slices);
+		assert_int_equal(x->oncpu_ns, y->oncpu_ns);
+		for (unsigned c = 0; c < a->plan.nr_counters; c++) {
+			assert_int_equal(x->cells[c].sum, y->cells[c].sum);
+			assert_int_equal(x->cells[c].min, y->cells[c].min);
+			assert_int_equal(x->cells[c].max, y->cells[c].max);
+		}
+	}
 }
 
 /* All that ever ran under the TID of this process. When the records of an exit or an exec are lost,

@@ -39,6 +39,22 @@ void sim_run_check_sums(const struct sim_run *run);
  * oncpu_slack_ns: per slice. */
 void sim_run_check_equal(const struct sim_run *run, uint64_t oncpu_slack_ns);
 
+/* Every process's counts are those of all its threads in truth, be they in the threads' rows or in
+ * the process's own mixed one; nothing is in a row of nobody's. For runs in which no PID is used
+ * twice. */
+void sim_run_check_processes(const struct sim_run *run);
+
+/* Nor is a process charged with more than all its threads caused. */
+void sim_run_check_processes_never_more(const struct sim_run *run);
+
+/* Both runs are of one machine: the truths of all threads are the same. What the switches
+ * themselves cause (and the clock) is divided where the trigger reads: leave those out of plans
+ * with different ones. */
+void sim_run_check_same_machine(const struct sim_run *a, const struct sim_run *b);
+
+/* Both have the same rows with the same times, sums, minima and maxima. */
+void sim_run_check_same_table(const struct sim_run *a, const struct sim_run *b);
+
 /* Nobody is charged with more than the truth: what cannot be proven is in no thread's row. */
 void sim_run_check_never_more(const struct sim_run *run, uint64_t oncpu_slack_ns);
 

@@ -1,7 +1,8 @@
 /*
  * See machine.h. How to read this file: events in a heap move the clock; a CPU's event ends what
  * its current thread does; act() says what follows; switch_to() is the one place where a CPU
- * changes hands; settle() the one where events happen.
+ * changes hands; settle() the one where what running causes happens, cause() and spurious() those
+ * of what switches and interrupts cause.
  *
  * Invariant: between two events of a CPU nothing but the passing of time happens on it.
  */
@@ -28,6 +29,7 @@ enum what {
 	THREAD_WAKES,
 	CPU_EXPIRES,
 	TIMER,
+	SPURIOUS,
 };
 
 struct event {
@@ -44,6 +46,8 @@ struct csw_sim_machine {
 	struct csw_sim_random random;
 	uint64_t now_ns;
 	uint64_t burst_ns, sleep_ns; /* means */
+	uint64_t spurious_ns;        /* ... and between two spurious occurrences, 0: none */
+	const struct csw_sim_source *trigger; /* NULL: the kernel's own count */
 
 	struct csw_sim_cpu *cpus;
 	/* CPUs in this range run threads; the others are not counted yet, or not any more. */
@@ -72,7 +76,7 @@ static const char *const roles[] = { "worker", "io", "timer", "gc", "net", "flus
 #define NR(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
 /* Events per 2^20 ns (about a millisecond) of a thread with average habits. */
-static const uint32_t typical_rates[CSW_SIM_EVENTS] = {
+static const uint32_t typical_rates[CSW_SIM_RATED] = {
 	[CSW_SIM_CYCLES] = 3000000,       [CSW_SIM_INSTRUCTIONS] = 4000000,
 	[CSW_SIM_BRANCHES] = 800000,      [CSW_SIM_BRANCH_MISSES] = 9000,
 	[CSW_SIM_LLC_REFERENCES] = 20000, [CSW_SIM_LLC_MISSES] = 3000,
@@ -80,7 +84,7 @@ static const uint32_t typical_rates[CSW_SIM_EVENTS] = {
 };
 
 /* An idle CPU is halted: a few interrupts and the traffic of others are all that happens. */
-static const uint32_t idle_rates[CSW_SIM_EVENTS] = {
+static const uint32_t idle_rates[CSW_SIM_RATED] = {
 	[CSW_SIM_INSTRUCTIONS] = 900,   [CSW_SIM_BRANCHES] = 200,  [CSW_SIM_BRANCH_MISSES] = 20,
 	[CSW_SIM_LLC_REFERENCES] = 300, [CSW_SIM_LLC_MISSES] = 80,
 };
@@ -94,14 +98,19 @@ static uint32_t dice(struct csw_sim_machine *m, uint32_t n)
 
 /* Exponentially distributed around mean: -ln(u) = ln 2 * -log2(u), with log2 interpolated between
  * powers of two. In integers, so that a seed means the same on every machine. */
-static uint64_t exponential(struct csw_sim_machine *m, uint64_t mean)
+static uint64_t exponential_of(struct csw_sim_random *random, uint64_t mean)
 {
-	uint64_t u = csw_sim_random_next(&m->random) | 1;
+	uint64_t u = csw_sim_random_next(random) | 1;
 	unsigned zeros = (unsigned)__builtin_clzll(u);
 	uint64_t fraction = (u << zeros) << 1 >> 48; /* the 16 bits behind the leading one */
 	uint64_t log2_16 = ((uint64_t)zeros << 16) + 65536 - fraction;
 
 	return mean * log2_16 / 94548; /* 65536 / ln 2 */
+}
+
+static uint64_t exponential(struct csw_sim_machine *m, uint64_t mean)
+{
+	return exponential_of(&m->random, mean);
 }
 
 static uint64_t max(uint64_t a, uint64_t b)
@@ -225,7 +234,7 @@ static bool is_leader(const struct csw_sim_thread *t)
 /* Every thread has its own habits: half to twice the typical rate of each event. */
 static void draw_rates(struct csw_sim_machine *m, struct csw_sim_thread *t)
 {
-	for (int e = 0; e < CSW_SIM_EVENTS; e++)
+	for (int e = 0; e < CSW_SIM_RATED; e++)
 		t->rates[e] = (uint32_t)((uint64_t)typical_rates[e] * (50 + dice(m, 151)) / 100);
 	if (t->kind == CSW_KIND_KERNEL)
 		t->rates[CSW_SIM_PAGE_FAULTS] = 0;
@@ -361,34 +370,54 @@ static void sleep_until(struct csw_sim_machine *m, struct csw_sim_thread *t, uin
 
 /* ---- what running causes ---- */
 
+/* Into the thread's books and the PMU. True: the trigger overflowed. */
+static bool happen(struct csw_sim_cpu *cpu, struct csw_sim_thread *t,
+		   const uint64_t by[CSW_SIM_EVENTS])
+{
+	for (int e = 0; e < CSW_SIM_EVENTS; e++)
+		t->tally.events[e] += by[e];
+	if (csw_sim_pmu_trigger_counts(&cpu->pmu))
+		cpu->triggers += by[cpu->pmu.trigger.event];
+	return csw_sim_pmu_count(&cpu->pmu, by);
+}
+
 static void settle_clock(struct csw_sim_cpu *cpu, uint64_t until_ns)
 {
 	uint64_t by[CSW_SIM_EVENTS] = { [CSW_SIM_TASK_CLOCK] = until_ns - cpu->clock_ns };
 
-	cpu->current->tally.events[CSW_SIM_TASK_CLOCK] += by[CSW_SIM_TASK_CLOCK];
-	csw_sim_pmu_count(&cpu->pmu, by);
+	happen(cpu, cpu->current, by);
 	cpu->clock_ns = until_ns;
 }
 
-/* The current thread has run until now: its events happen, in its books and in the PMU. They come
- * in waves, half to one and a half of the thread's rate; the dice round, so that rare events happen
- * too. */
-static void settle(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, uint64_t until_ns)
+/* Events come in waves, half to one and a half of the thread's rate; the dice round, so that rare
+ * events happen too. Both are drawn when a run begins: however often it is looked at until it ends,
+ * the same happens in it. */
+static void begin_run(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
-	struct csw_sim_thread *t = cpu->current;
+	cpu->run_ns = time_ns;
+	cpu->pace = 128 + dice(m, 257);
+	for (int e = 0; e < CSW_SIM_RATED; e++)
+		cpu->rounding[e] = dice(m, 1u << 28);
+	memset(cpu->counted, 0, sizeof(cpu->counted));
+}
+
+/* The current thread has run until now: its events happen. */
+static void settle(struct csw_sim_cpu *cpu, uint64_t until_ns)
+{
+	const struct csw_sim_thread *t = cpu->current;
 	uint64_t by[CSW_SIM_EVENTS] = { 0 };
-	uint64_t ran_ns = until_ns - cpu->settled_ns;
-	uint64_t wave = 128 + dice(m, 257);
 
-	for (int e = 0; e < CSW_SIM_TASK_CLOCK; e++) {
-		unsigned __int128 exact = (unsigned __int128)ran_ns * (t->rates[e] * wave);
+	for (int e = 0; e < CSW_SIM_RATED; e++) {
+		unsigned __int128 exact =
+			(unsigned __int128)(until_ns - cpu->run_ns) * (t->rates[e] * cpu->pace);
+		uint64_t all = (uint64_t)((exact + cpu->rounding[e]) >> 28);
 
-		by[e] = (uint64_t)((exact + dice(m, 1u << 28)) >> 28);
-		t->tally.events[e] += by[e];
+		by[e] = all - cpu->counted[e];
+		cpu->counted[e] = all;
 	}
-	csw_sim_pmu_count(&cpu->pmu, by);
-	cpu->settled_ns = until_ns;
-	settle_clock(cpu, until_ns);
+	by[CSW_SIM_TASK_CLOCK] = until_ns - cpu->clock_ns;
+	cpu->clock_ns = until_ns;
+	happen(cpu, cpu->current, by);
 }
 
 /* ---- bursts: what a thread will do next ---- */
@@ -477,17 +506,120 @@ static void set_current(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 			struct csw_sim_thread *next, uint64_t time_ns)
 {
 	cpu->current = next;
-	cpu->ready_ns = cpu->settled_ns = cpu->ran_ns = time_ns;
+	cpu->ready_ns = cpu->ran_ns = time_ns;
 	cpu->timeslice_end_ns = time_ns + 2 * m->burst_ns;
 	next->cpu = cpu->nr;
 	next->state = CSW_SIM_RUNNING;
+	begin_run(m, cpu, time_ns);
+}
+
+static enum csw_sim_switch_kind kind_of(const struct csw_sim_thread *prev,
+					const struct csw_sim_thread *next)
+{
+	if (next->kind == CSW_KIND_IDLE)
+		return CSW_SIM_TO_IDLE;
+	if (prev->kind == CSW_KIND_IDLE)
+		return CSW_SIM_FROM_IDLE;
+	if (next->kind == CSW_KIND_KERNEL)
+		return CSW_SIM_TO_KERNEL;
+	if (prev->kind == CSW_KIND_KERNEL)
+		return CSW_SIM_FROM_KERNEL;
+	return prev->process == next->process ? CSW_SIM_TO_THREAD : CSW_SIM_TO_PROCESS;
+}
+
+/* Told by the process's number, not by dice: they are the machine's, whatever its model. */
+static bool has_ldt(const struct csw_sim_machine *m, const struct csw_sim_thread *t)
+{
+	struct csw_sim_random random = { m->opts.seed ^ ((uint64_t)t->process->pid << 32) };
+
+	return t->kind == CSW_KIND_THREAD &&
+	       csw_sim_random_below(&random, 1000) < m->opts.ldt_permille;
+}
+
+static unsigned occurrences(const struct csw_sim_machine *m, const struct csw_sim_source *source,
+			    const struct csw_sim_switch *sw)
+{
+	if ((source->flags & CSW_SIM_LDT_ONLY) && !has_ldt(m, sw->prev) && !has_ldt(m, sw->next))
+		return 0;
+	return source->counts[sw->kind];
+}
+
+static void overflow(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, uint64_t time_ns,
+		     const struct csw_sim_thread *found)
+{
+	m->observer.sampled(m->observer.ctx, cpu, time_ns, found);
+	csw_sim_pmu_reset(&cpu->pmu);
+}
+
+/* What the switch itself causes, as the model has it: the first occurrence of each event, then the
+ * second ones. They are the outgoing thread's up to the first overflow, and the incoming one's
+ * after it. */
+static void cause(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
+		  const struct csw_sim_switch *sw)
+{
+	const struct csw_sim_model *model = m->opts.model;
+	bool late = sw->moment == CSW_SIM_LATE ||
+		    (m->trigger && (m->trigger->flags & CSW_SIM_SHOWS_NEXT));
+	bool more = true;
+	struct csw_sim_thread *whose = sw->moment == CSW_SIM_BEFORE ? sw->next : sw->prev;
+
+	for (unsigned n = 1; more; n++) {
+		uint64_t by[CSW_SIM_EVENTS] = { 0 };
+
+		more = false;
+		for (size_t i = 0; i < model->nr_sources; i++) {
+			const struct csw_sim_source *source = &model->sources[i];
+			unsigned all = occurrences(m, source, sw);
+
+			by[source->event] = n <= all;
+			more |= n < all;
+		}
+		if (!happen(cpu, whose, by))
+			continue;
+		overflow(m, cpu, sw->trigger_ns, late ? sw->next : sw->prev);
+		whose = sw->next;
+	}
+}
+
+/* Interrupts and user code: an occurrence of each event that they cause too. Not in the middle of a
+ * switch. */
+static void spurious(struct csw_sim_machine *m, struct csw_sim_cpu *cpu)
+{
+	const struct csw_sim_model *model = m->opts.model;
+	uint64_t time_ns = max(m->now_ns, cpu->ready_ns), by[CSW_SIM_EVENTS] = { 0 };
+
+	for (size_t i = 0; i < model->nr_sources; i++)
+		by[model->sources[i].event] = model->sources[i].flags & CSW_SIM_ALSO_ELSE ? 1 : 0;
+	settle(cpu, time_ns);
+	if (happen(cpu, cpu->current, by))
+		overflow(m, cpu, time_ns, cpu->current);
+	push(m, time_ns + 1 + exponential_of(&cpu->spurious, m->spurious_ns), SPURIOUS, cpu->nr,
+	     NULL);
+}
+
+/* The three instants, in the order of the moment: the kernel's own count before the switch, the
+ * records of both sides, and where the hardware's trigger reads the counters. */
+static void tell_switch(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
+			const struct csw_sim_switch *sw)
+{
+	const struct csw_sim_observer *o = &m->observer;
+	const uint64_t by[CSW_SIM_EVENTS] = { [CSW_SIM_SWITCHES] = 1 };
+
+	if (happen(cpu, sw->prev, by))
+		overflow(m, cpu, sw->trigger_ns, sw->prev);
+	o->switched_out(o->ctx, cpu, sw);
+	if (sw->moment == CSW_SIM_LATE)
+		o->switched_in(o->ctx, cpu, sw);
+	cause(m, cpu, sw);
+	if (sw->moment != CSW_SIM_LATE)
+		o->switched_in(o->ctx, cpu, sw);
 }
 
 /*
  * Two boundaries: a clock counts for the incoming thread from the trigger's moment on, because that
- * is when a sample reads it; time on the CPU is the incoming thread's from the switch-out on. The
- * switch itself causes no other event: what a thread causes lies between the last and the first
- * instant of two switches, on whichever side the trigger reads.
+ * is when a sample reads it; time on the CPU is the incoming thread's from the switch-out on. What
+ * a thread causes by running lies between the last and the first instant of two switches, on
+ * whichever side the trigger reads; what the switch causes, see cause().
  */
 static void switch_to(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 		      struct csw_sim_thread *next, bool preempted)
@@ -497,16 +629,16 @@ static void switch_to(struct csw_sim_machine *m, struct csw_sim_cpu *cpu,
 	struct csw_sim_switch sw = { .prev = prev,
 				     .next = next,
 				     .preempted = preempted,
+				     .kind = kind_of(prev, next),
 				     .moment = csw_sim_pmu_moment(&cpu->pmu) };
 
 	set_instants(m, &sw, begin_ns);
-	settle(m, cpu, begin_ns);
-	settle_clock(cpu, sw.trigger_ns);
-	cpu->switches++;
-	cpu->triggers += !cpu->pmu.stopped;
-	sw.overflow = csw_sim_pmu_trigger(&cpu->pmu);
+	settle(cpu, begin_ns);
+	if (sw.trigger_ns > begin_ns)
+		settle_clock(cpu, sw.trigger_ns);
+	cpu->switches[sw.kind]++;
 	tally_leaving(cpu, &sw);
-	m->observer.switched(m->observer.ctx, cpu, &sw);
+	tell_switch(m, cpu, &sw);
 
 	set_current(m, cpu, next, max(sw.trigger_ns, sw.in_ns));
 	prev->ready_ns = cpu->ready_ns;
@@ -560,7 +692,11 @@ static void do_fork(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct c
 
 static void do_rename(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
 {
-	snprintf(t->comm, sizeof(t->comm), "%s-%u", roles[dice(m, NR(roles))], dice(m, 100));
+	const char *role = roles[dice(m, NR(roles))];
+
+	/* One roll after the other: in which order a call's arguments roll is the compiler's
+	 * choice. */
+	snprintf(t->comm, sizeof(t->comm), "%s-%u", role, dice(m, 100));
 	m->observer.renamed(m->observer.ctx, cpu, m->now_ns, t, false);
 }
 
@@ -576,7 +712,9 @@ static void exec_named(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struc
 {
 	t->process->ending = false;
 	snprintf(t->comm, sizeof(t->comm), "%s", programs[dice(m, NR(programs))]);
+	settle(cpu, m->now_ns); /* by the old habits */
 	draw_rates(m, t);
+	begin_run(m, cpu, m->now_ns);
 	m->observer.renamed(m->observer.ctx, cpu, m->now_ns, t, true);
 }
 
@@ -616,10 +754,13 @@ static void do_exec(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct c
 
 static void do_exit(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, struct csw_sim_thread *t)
 {
+	uint8_t last;
+
 	m->observer.exiting(m->observer.ctx, cpu, m->now_ns, t);
 	if (is_leader(t) && !t->process->ending)
 		doom_others(m, t);
-	plan(t, dice(m, 4) ? CSW_SIM_DIE : CSW_SIM_EXIT_BLOCK, EXIT_NS + dice(m, 10000));
+	last = dice(m, 4) ? CSW_SIM_DIE : CSW_SIM_EXIT_BLOCK;
+	plan(t, last, EXIT_NS + dice(m, 10000));
 }
 
 /* A thread that exits still has its TID, and may be switched out and come back. */
@@ -753,6 +894,10 @@ static void handle(struct csw_sim_machine *m, const struct event *event)
 		next_ns = m->observer.timer(m->observer.ctx, cpu, max(m->now_ns, cpu->ready_ns));
 		push(m, max(next_ns, m->now_ns + 1), TIMER, cpu->nr, NULL);
 		break;
+	case SPURIOUS:
+		if (is_online(m, cpu->nr))
+			spurious(m, cpu);
+		break;
 	}
 }
 
@@ -794,6 +939,9 @@ static void start_cpu(struct csw_sim_machine *m, struct csw_sim_cpu *cpu)
 	cpu->timeslice_end_ns = now_ns + VISIT_NS;
 	m->observer.started(m->observer.ctx, cpu, now_ns);
 	arm_current(m, cpu);
+	if (m->spurious_ns)
+		push(m, now_ns + exponential_of(&cpu->spurious, m->spurious_ns), SPURIOUS, cpu->nr,
+		     NULL);
 }
 
 int csw_sim_machine_start(struct csw_sim_machine *m)
@@ -822,7 +970,7 @@ static uint64_t stop_cpu(struct csw_sim_machine *m, struct csw_sim_cpu *cpu)
 	m->online_from++;
 
 	end_ns = cpu->ready_ns + VISIT_NS / 2;
-	settle(m, cpu, end_ns);
+	settle(cpu, end_ns);
 	m->self->tally.oncpu_ns += end_ns - cpu->oncpu_ns;
 	m->self->ready_ns = end_ns;
 	m->observer.stopped(m->observer.ctx, cpu, end_ns);
@@ -846,7 +994,7 @@ uint64_t csw_sim_machine_settle(struct csw_sim_machine *m, struct csw_sim_cpu *c
 {
 	uint64_t time_ns = max(m->now_ns, cpu->ready_ns);
 
-	settle(m, cpu, time_ns);
+	settle(cpu, time_ns);
 	return time_ns;
 }
 
@@ -875,6 +1023,7 @@ static void make_cpu(struct csw_sim_machine *m, uint32_t nr)
 	cpu->nr = nr;
 	cpu->queue_tail = &cpu->queue_head;
 	csw_sim_pmu_init(&cpu->pmu, &m->opts.pmu, m->opts.seed + nr, nr % 2 == 0);
+	cpu->spurious.state = ~m->opts.seed - nr;
 	cpu->idle.kind = CSW_KIND_IDLE;
 	cpu->idle.process = &cpu->idle.own; /* PID 0 */
 	cpu->idle.pinned = (int32_t)nr;
@@ -938,6 +1087,8 @@ static void set_pace(struct csw_sim_machine *m)
 
 	m->burst_ns = max(1000, period_ns > 6000 ? period_ns - 4000 : 2000);
 	m->sleep_ns = max(m->burst_ns, m->burst_ns * m->opts.nr_threads / m->opts.nr_cpus * 5 / 4);
+	if (m->opts.spurious)
+		m->spurious_ns = 1000 * period_ns / m->opts.spurious;
 }
 
 int csw_sim_machine_open(struct csw_sim_machine **out, const struct csw_sim_machine_opts *opts,
@@ -958,6 +1109,7 @@ int csw_sim_machine_open(struct csw_sim_machine **out, const struct csw_sim_mach
 	if (!m->cpus || !m->tid_used)
 		goto fail;
 	set_pace(m);
+	m->trigger = csw_sim_source_of(opts->model, opts->pmu.trigger);
 	for (uint32_t i = 0; i < opts->nr_cpus; i++)
 		make_cpu(m, i);
 	if ((err = make_system(m)) || (err = make_users(m)) ||

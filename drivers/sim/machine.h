@@ -7,8 +7,8 @@
  * books, thread by thread, of what each one caused: that is the truth against which a sampling
  * engine can be held.
  *
- * Invariant: every event that a PMU counts is in the tally of exactly one thread, an idle thread
- * included.
+ * Invariants: every event that a PMU counts is in the tally of exactly one thread, an idle thread
+ * included; what is counted, and when it is read, changes nothing of what the machine does.
  */
 #ifndef CSW_DRIVERS_SIM_MACHINE_H
 #define CSW_DRIVERS_SIM_MACHINE_H
@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drivers/sim/models.h"
 #include "drivers/sim/pmu.h"
 #include "engine/record.h"
 
@@ -74,16 +75,16 @@ struct csw_sim_thread {
 	struct csw_sim_tally tally;
 
 	/* what it does */
-	uint32_t rates[CSW_SIM_EVENTS]; /* events per 2^20 ns */
-	uint8_t state;                  /* enum csw_sim_state */
-	uint8_t act;                    /* enum csw_sim_act */
-	bool doomed;                    /* killed: exits as soon as it can */
-	bool brief;                     /* exits after its first burst */
-	int32_t pinned;                 /* to this CPU, or -1 */
-	uint32_t cpu;                   /* where it ran last */
-	uint64_t burst_ns;              /* what is left of its burst */
-	uint64_t ready_ns;              /* it cannot be on another CPU before that */
-	uint64_t wake_seq;              /* of the event that will wake it; 0: none */
+	uint32_t rates[CSW_SIM_RATED]; /* events per 2^20 ns */
+	uint8_t state;                 /* enum csw_sim_state */
+	uint8_t act;                   /* enum csw_sim_act */
+	bool doomed;                   /* killed: exits as soon as it can */
+	bool brief;                    /* exits after its first burst */
+	int32_t pinned;                /* to this CPU, or -1 */
+	uint32_t cpu;                  /* where it ran last */
+	uint64_t burst_ns;             /* what is left of its burst */
+	uint64_t ready_ns;             /* it cannot be on another CPU before that */
+	uint64_t wake_seq;             /* of the event that will wake it; 0: none */
 
 	struct csw_sim_thread *queue_next;
 	struct csw_sim_thread *sibling_next, **sibling_link;
@@ -94,26 +95,27 @@ struct csw_sim_cpu {
 	uint32_t nr;
 	struct csw_sim_thread *current;
 	struct csw_sim_thread *queue_head, **queue_tail;
-	uint64_t start_ns;   /* counting began */
-	uint64_t ready_ns;   /* the switch to current is complete */
-	uint64_t settled_ns; /* up to here events of current are counted */
-	uint64_t clock_ns;   /* up to here time is charged as clock events */
-	uint64_t oncpu_ns;   /* from here on current is on the CPU */
-	uint64_t ran_ns;     /* up to here current's burst is used up */
+	uint64_t start_ns; /* counting began */
+	uint64_t ready_ns; /* the switch to current is complete */
+	/* current has run since run_ns at this pace (1/256) of its rates; its events so far */
+	uint64_t run_ns, pace, rounding[CSW_SIM_RATED], counted[CSW_SIM_RATED];
+	uint64_t clock_ns; /* up to here time is charged as clock events */
+	uint64_t oncpu_ns; /* from here on current is on the CPU */
+	uint64_t ran_ns;   /* up to here current's burst is used up */
 	uint64_t timeslice_end_ns;
 	uint64_t armed_seq; /* of the event that ends what current does; 0: none */
-	uint64_t switches;  /* since counting began */
-	uint64_t triggers;  /* ... that the trigger counted */
+	uint64_t switches[CSW_SIM_SWITCH_KINDS]; /* since counting began */
+	uint64_t triggers;                       /* occurrences that the trigger counted */
+	struct csw_sim_random spurious;
 	struct csw_sim_pmu pmu;
 	struct csw_sim_thread idle;
 };
 
-/* A context switch, told when the PMU stands as it does at trigger_ns. The instants are in the
- * order of the moment. */
+/* A context switch. The instants are in the order of the moment. */
 struct csw_sim_switch {
-	const struct csw_sim_thread *prev, *next;
+	struct csw_sim_thread *prev, *next;
 	bool preempted;
-	bool overflow; /* the trigger overflowed */
+	enum csw_sim_switch_kind kind;
 	enum csw_sim_moment moment;
 	uint64_t trigger_ns, out_ns, in_ns;
 };
@@ -122,7 +124,12 @@ struct csw_sim_observer {
 	/* Counting begins on (has ended on) the CPU, in the measuring program's thread. */
 	void (*started)(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns);
 	void (*stopped)(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns);
-	void (*switched)(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw);
+	/* The trigger overflowed; the PMU stands as it does at that time. thread is the one that
+	 * the overflow finds in `current`. */
+	void (*sampled)(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns,
+			const struct csw_sim_thread *thread);
+	void (*switched_out)(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw);
+	void (*switched_in)(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw);
 	void (*forked)(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns,
 		       const struct csw_sim_thread *parent, const struct csw_sim_thread *child);
 	void (*exiting)(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns,
@@ -141,6 +148,9 @@ struct csw_sim_machine_opts {
 	uint32_t pid_max;
 	uint32_t switches;       /* wished, per second and CPU */
 	uint32_t churn_permille; /* bursts that end with a fork, exec, exit or a new name */
+	const struct csw_sim_model *model;
+	uint32_t ldt_permille; /* processes with a local descriptor table */
+	uint32_t spurious; /* occurrences of CSW_SIM_ALSO_ELSE events per 1000 wished switches */
 	uint64_t seed;
 	struct csw_sim_pmu_opts pmu;
 };

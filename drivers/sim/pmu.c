@@ -5,7 +5,9 @@
 
 static bool is_software(uint32_t event)
 {
-	return event == CSW_SIM_PAGE_FAULTS || event == CSW_SIM_TASK_CLOCK;
+	return event == CSW_SIM_PAGE_FAULTS || event == CSW_SIM_TASK_CLOCK ||
+	       event == CSW_SIM_SWITCHES || event == CSW_SIM_TASK_STORES ||
+	       event == CSW_SIM_TASK_ACCESSES;
 }
 
 static uint64_t mask(const struct csw_sim_counter *counter)
@@ -45,10 +47,11 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 	*pmu = (struct csw_sim_pmu){
 		.sav = opts->sav,
 		.before = opts->before,
+		.reset = opts->reset,
 		.skid_permille = opts->skid_permille,
 		.nr_counters = opts->nr_counters,
 		.random.state = seed,
-		.trigger.bits = HARDWARE_BITS,
+		.trigger = { .event = opts->trigger, .bits = HARDWARE_BITS },
 	};
 	load(&pmu->trigger, -opts->sav);
 
@@ -57,15 +60,42 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 
 		counter->event = opts->events[i];
 		counter->bits = is_software(counter->event) ? 64 : HARDWARE_BITS;
-		if (near_wrap && !is_software(counter->event))
+		if (near_wrap && !opts->reset && !is_software(counter->event))
 			load(counter, -1ULL - csw_sim_random_below(&pmu->random, 100));
 	}
 }
 
-void csw_sim_pmu_count(struct csw_sim_pmu *pmu, const uint64_t by[CSW_SIM_EVENTS])
+/* One occurrence, or none. */
+static bool count_trigger(struct csw_sim_pmu *pmu, uint64_t n)
+{
+	struct csw_sim_counter *trigger = &pmu->trigger;
+
+	if (!n || !csw_sim_pmu_trigger_counts(pmu))
+		return false;
+	add(trigger, n);
+	if (trigger->raw)
+		return false;
+	if (pmu->reset)
+		trigger->value += pmu->sav;
+	else
+		extend(trigger); /* before the load below, which is no occurrence */
+	load(trigger, -pmu->sav);
+	return !pmu->throttled;
+}
+
+bool csw_sim_pmu_count(struct csw_sim_pmu *pmu, const uint64_t by[CSW_SIM_EVENTS])
 {
 	for (uint32_t i = 0; i < pmu->nr_counters; i++)
 		add(&pmu->counters[i], by[pmu->counters[i].event]);
+	return count_trigger(pmu, by[pmu->trigger.event]);
+}
+
+void csw_sim_pmu_reset(struct csw_sim_pmu *pmu)
+{
+	for (uint32_t i = 0; pmu->reset && i < pmu->nr_counters; i++) {
+		pmu->counters[i].value += pmu->counters[i].raw;
+		load(&pmu->counters[i], 0);
+	}
 }
 
 enum csw_sim_moment csw_sim_pmu_moment(struct csw_sim_pmu *pmu)
@@ -77,20 +107,21 @@ enum csw_sim_moment csw_sim_pmu_moment(struct csw_sim_pmu *pmu)
 	return CSW_SIM_INSIDE;
 }
 
-bool csw_sim_pmu_trigger(struct csw_sim_pmu *pmu)
+/* Since the last overflow the registers hold all that happened: the trigger's began at -sav, the
+ * others at 0. */
+static void read_since_reset(const struct csw_sim_pmu *pmu, uint64_t *values)
 {
-	if (pmu->stopped)
-		return false;
-	add(&pmu->trigger, 1);
-	if (pmu->trigger.raw)
-		return false;
-	extend(&pmu->trigger); /* before the load below, which is no occurrence */
-	load(&pmu->trigger, -pmu->sav);
-	return true;
+	values[0] = pmu->trigger.value + ((pmu->trigger.raw + pmu->sav) & mask(&pmu->trigger));
+	for (uint32_t i = 0; i < pmu->nr_counters; i++)
+		values[1 + i] = pmu->counters[i].value + pmu->counters[i].raw;
 }
 
 void csw_sim_pmu_read(struct csw_sim_pmu *pmu, uint64_t *values)
 {
+	if (pmu->reset) {
+		read_since_reset(pmu, values);
+		return;
+	}
 	values[0] = extend(&pmu->trigger);
 	for (uint32_t i = 0; i < pmu->nr_counters; i++)
 		values[1 + i] = extend(&pmu->counters[i]);

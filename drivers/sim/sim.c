@@ -21,6 +21,7 @@
 #include <strings.h>
 
 #include "drivers/sim/machine.h"
+#include "drivers/sim/models.h"
 #include "drivers/sim/pmu.h"
 #include "engine/error.h"
 #include "engine/names.h"
@@ -36,7 +37,8 @@
 
 struct options {
 	uint64_t cpus, threads, processes, seed, duration_ms, ring, pid_max, switches, churn;
-	uint64_t skid, incoming, vanish, blind_idle, throttle, stall_ms;
+	uint64_t model, ldt, spurious, floor, reset;
+	uint64_t skid, vanish, blind_idle, throttle, stall_ms;
 };
 
 /* All options. The error texts are made from it too. */
@@ -44,8 +46,9 @@ static const struct option {
 	const char *name;
 	size_t offset;
 	uint64_t preset, least, most;
+	const char *const *names; /* its values have names, which are numbered from 0 */
 } options[] = {
-#define FIELD(name) #name, offsetof(struct options, name)
+#define FIELD(field) .name = #field, .offset = offsetof(struct options, field)
 	/* the machine; the same seed gives the same records */
 	{ FIELD(seed), 1, 0, UINT64_MAX },
 	{ FIELD(cpus), 4, 1, 4096 },
@@ -61,10 +64,19 @@ static const struct option {
 	{ FIELD(duration_ms), 0, 0, 86400000 },
 	/* records per CPU's ring; 0: as the caller wishes, or RING_RECORDS */
 	{ FIELD(ring), 0, 0, 1 << 24 },
-	/* 1: some samples of seg_load arrive after the switch */
+
+	/* its processor: which events a context switch causes (models.c) */
+	{ FIELD(model), .names = csw_sim_model_names },
+	/* of 1000 processes of user space, those with a local descriptor table */
+	{ FIELD(ldt), 250, 0, 1000 },
+	/* occurrences of such events by interrupts and user code, for 1000 wished switches */
+	{ FIELD(spurious), 0, 0, 100000 },
+	/* the least period of a hardware trigger, as the kernel has it on x86 */
+	{ FIELD(floor), 1, 1, 1000 },
+	/* 1: an overflow resets the counters, instead of their being read on */
+	{ FIELD(reset), 0, 0, 1 },
+	/* 1: some samples of a hardware trigger arrive after the switch */
 	{ FIELD(skid), 0, 0, 1 },
-	/* 1: a sample inside the switch shows the thread that comes, as a watchpoint's does */
-	{ FIELD(incoming), 0, 0, 1 },
 
 	/* faults: how many of 1000 sample and switch records vanish, and no LOST tells */
 	{ FIELD(vanish), 0, 0, 1000 },
@@ -102,25 +114,49 @@ static int unknown_option(const char *name, struct csw_error *err)
 			     *text ? "; nearest: " : "", text, all);
 }
 
+static int set_number(uint64_t *slot, const struct option *option, const char *value,
+		      struct csw_error *err)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || number < option->least ||
+	    number > option->most)
+		return csw_error_set(err, -EINVAL,
+				     "sim: option %s='%s' must be a number from %" PRIu64
+				     " to %" PRIu64,
+				     option->name, value, option->least, option->most);
+	*slot = number;
+	return 0;
+}
+
+static int set_name(uint64_t *slot, const struct option *option, const char *value,
+		    struct csw_error *err)
+{
+	char all[256] = "";
+
+	for (uint64_t i = 0; option->names[i]; i++) {
+		if (!strcmp(value, option->names[i])) {
+			*slot = i;
+			return 0;
+		}
+		strcat(strcat(all, i ? ", " : ""), option->names[i]);
+	}
+	return csw_error_set(err, -EINVAL, "sim: option %s='%s' must be one of %s", option->name,
+			     value, all);
+}
+
 static int set_option(struct options *o, const char *name, const char *value, struct csw_error *err)
 {
 	for (size_t i = 0; i < NR_OPTIONS; i++) {
 		const struct option *option = &options[i];
-		unsigned long long number;
-		char *end;
 
 		if (strcmp(option->name, name) != 0)
 			continue;
-		errno = 0;
-		number = strtoull(value, &end, 10);
-		if (*value < '0' || *value > '9' || *end || errno || number < option->least ||
-		    number > option->most)
-			return csw_error_set(err, -EINVAL,
-					     "sim: option %s='%s' must be a number from %" PRIu64
-					     " to %" PRIu64,
-					     name, value, option->least, option->most);
-		*option_slot(o, option) = number;
-		return 0;
+		return (option->names ? set_name : set_number)(option_slot(o, option), option,
+							       value, err);
 	}
 	return unknown_option(name, err);
 }
@@ -188,83 +224,235 @@ static const struct sim_event {
 	{ "LLC_MISSES", CSW_SIM_LLC_MISSES, CSW_EVENT_HARDWARE },
 	{ "page-faults", CSW_SIM_PAGE_FAULTS, CSW_EVENT_NEVER_IDLE },
 	{ "task-clock", CSW_SIM_TASK_CLOCK, CSW_EVENT_CLOCK | CSW_EVENT_NANOSECONDS },
-};
-
-static const struct sim_trigger {
-	const char *name, *became;
-	uint32_t phase; /* enum csw_phase */
-} triggers[] = {
-	{ "seg_load", "simulated segment load in the context switch", CSW_PHASE_INSIDE },
-	{ "auto", "seg_load: simulated segment load in the context switch", CSW_PHASE_INSIDE },
-	{ "switch", "simulated software event of the context switch", CSW_PHASE_BEFORE },
-	{ "context-switches", "simulated software event of the context switch", CSW_PHASE_BEFORE },
-};
-
-/* Names of the project's catalogue without a simulation; those with a ':' take a place. */
-static const char *const absent_triggers[] = {
-	"ldt_load", "desc_load", "mem_load:", "mem_store:", "pid_change", "tid_change", "tlb_flush"
+	{ "context-switches", CSW_SIM_SWITCHES, 0 },
 };
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The kernel's own count of switches, on every model. */
+static bool is_software_trigger(const char *name)
+{
+	return !strcmp(name, "switch") || !strcmp(name, "context-switches");
+}
+
+static bool is_place(const char *name)
+{
+	return !strncmp(name, "mem_load:", 9) || !strncmp(name, "mem_store:", 10);
+}
+
+/* NULL: no model has it. */
+static const struct csw_sim_source *source_of_any(const char *name)
+{
+	const struct csw_sim_source *source = NULL;
+
+	for (uint64_t i = 0; !source && csw_sim_model_get(i); i++)
+		source = csw_sim_source_find(csw_sim_model_get(i), name);
+	return source;
+}
+
+/* "switch, a and b": the triggers of a model. */
+static const char *list_triggers(const struct csw_sim_model *model, char *text, size_t size)
+{
+	snprintf(text, size, "switch");
+	for (size_t i = 0; i < model->nr_sources; i++) {
+		const struct csw_sim_source *source = &model->sources[i];
+		size_t length = strlen(text);
+
+		snprintf(text + length, size - length, "%s%s%s%s",
+			 i + 1 < model->nr_sources ? ", " : " and ", source->name,
+			 source->alias ? " or " : "", source->alias ? source->alias : "");
+	}
+	return text;
+}
+
+static void offer_names(struct csw_nearest *nearest, const struct csw_sim_model *model)
+{
+	for (size_t i = 0; i < model->nr_sources; i++) {
+		csw_nearest_offer(nearest, model->sources[i].name);
+		if (model->sources[i].alias)
+			csw_nearest_offer(nearest, model->sources[i].alias);
+	}
+}
+
+/* name may be the event's own. */
+static void set_event(struct csw_event *out, const char *name, const char *what, uint32_t event,
+		      uint32_t flags)
+{
+	struct csw_event made = { .type = SIM_EVENT_TYPE, .flags = flags, .config = event };
+
+	snprintf(made.name, sizeof(made.name), "%s", name);
+	snprintf(made.became, sizeof(made.became), "%s", what);
+	*out = made;
+}
+
+static void set_source(struct csw_event *out, const char *name, const struct csw_sim_source *source)
+{
+	set_event(out, name, source->what, source->event, CSW_EVENT_HARDWARE);
+}
+
 static int sim_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
 {
+	const struct csw_sim_source *source = source_of_any(name);
 	struct csw_nearest nearest;
-	char text[512];
+	char text[512], what[CSW_EVENT_NAME_BYTES];
 
+	if (source) { /* settle() knows whether this model has it */
+		set_source(out, name, source);
+		return 0;
+	}
 	csw_nearest_init(&nearest, name);
 	for (size_t i = 0; i < NR(events); i++) {
 		csw_nearest_offer(&nearest, events[i].name);
 		if (strcasecmp(name, events[i].name) != 0)
 			continue;
-		*out = (struct csw_event){ .type = SIM_EVENT_TYPE };
-		snprintf(out->name, sizeof(out->name), "%s", name);
-		snprintf(out->became, sizeof(out->became), "simulated %s", events[i].name);
-		out->flags = events[i].flags;
-		out->config = events[i].event;
+		snprintf(what, sizeof(what), "simulated %s", events[i].name);
+		set_event(out, name, what, events[i].event, events[i].flags);
 		return 0;
 	}
+	for (uint64_t i = 0; csw_sim_model_get(i); i++)
+		offer_names(&nearest, csw_sim_model_get(i));
 	csw_nearest_text(&nearest, text, sizeof(text));
 	return csw_error_set(err, -ENOENT,
 			     "the simulated machine has no event '%s'%s%s; 'list events' shows all",
 			     name, *text ? "; nearest: " : "", text);
 }
 
-/* Not one of ours: a catalogued name, another event, or nothing that anybody knows? */
+/* A name that this model lacks: of the catalogue, or of another model. */
+static int refuse_source(const struct csw_sim_model *model, const char *name, struct csw_error *err)
+{
+	const char *why = csw_sim_model_why_not(model, name);
+	char has[256], others[128] = "";
+
+	for (uint64_t i = 0; !why && csw_sim_model_get(i); i++) {
+		const struct csw_sim_model *other = csw_sim_model_get(i);
+
+		if (csw_sim_source_find(other, name))
+			strcat(strcat(others, *others ? ", " : "; it is there with model="),
+			       other->name);
+	}
+	return csw_error_set(err, -EOPNOTSUPP,
+			     "the simulated machine (model=%s) has no %s%s%s; it has %s%s",
+			     model->name, name, why ? ": " : "", why ? why : "",
+			     list_triggers(model, has, sizeof(has)), others);
+}
+
+/* A name of no model: an event that only counts, or nothing that anybody knows? */
 static int refuse_trigger(const char *name, struct csw_error *err)
 {
+	const struct csw_sim_model *model = csw_sim_model_get(0);
 	struct csw_nearest nearest;
-	char text[512];
+	char text[512], has[256];
 
-	csw_nearest_init(&nearest, name);
-	for (size_t i = 0; i < NR(triggers); i++)
-		csw_nearest_offer(&nearest, triggers[i].name);
-	for (size_t i = 0; i < NR(absent_triggers); i++) {
-		const char *absent = absent_triggers[i];
-		size_t length = strlen(absent);
-		bool place = absent[length - 1] == ':';
-
-		if (place ? !strncmp(name, absent, length) : !strcmp(name, absent))
-			return csw_error_set(
-				err, -EOPNOTSUPP,
-				"the simulated machine has no %s; it has switch and seg_load",
-				name);
-	}
+	list_triggers(model, has, sizeof(has));
 	for (size_t i = 0; i < NR(events); i++)
 		if (!strcasecmp(name, events[i].name))
 			return csw_error_set(err, -EOPNOTSUPP,
 					     "%s is no trigger of the simulated machine, which has "
-					     "switch and seg_load; it can be counted",
-					     name);
+					     "%s; it can be counted",
+					     name, has);
+	csw_nearest_init(&nearest, name);
+	csw_nearest_offer(&nearest, "switch");
+	csw_nearest_offer(&nearest, "context-switches");
+	for (uint64_t i = 0; csw_sim_model_get(i); i++)
+		offer_names(&nearest, csw_sim_model_get(i));
 	csw_nearest_text(&nearest, text, sizeof(text));
-	return csw_error_set(err, -ENOENT,
-			     "no trigger '%s'%s%s; the simulated machine has switch and seg_load",
-			     name, *text ? "; nearest: " : "", text);
+	return csw_error_set(err, -ENOENT, "no trigger '%s'%s%s; the simulated machine has %s",
+			     name, *text ? "; nearest: " : "", text, has);
 }
 
+/* As the kernel does, which raises a smaller period of the hardware without a word. */
+static int raise_sav(struct csw_trigger *out, const struct csw_sim_source *source, uint64_t floor,
+		     struct csw_error *err)
+{
+	uint32_t least = csw_sim_source_least(source);
+	size_t length = strlen(out->event.became);
+
+	if (out->sav >= floor || source->flags & CSW_SIM_WATCH)
+		return 0;
+	if (floor > least)
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "%s: this machine raises sav %" PRIu64 " to %" PRIu64
+				     ", and with %u per switch a sample would stand for several "
+				     "switches; --sav=%" PRIu64 " takes that, --trigger=switch has "
+				     "no least period",
+				     out->event.name, out->sav, floor, least, floor);
+	snprintf(out->event.became + length, sizeof(out->event.became) - length,
+		 " (sav %" PRIu64 " -> %" PRIu64 ", the events per switch here)", out->sav, floor);
+	out->sav = floor;
+	return 0;
+}
+
+/* Where a sample stands to its switch is known if every switch causes the same number and nothing
+ * else causes any, and if no sample comes between two occurrences of one switch. */
+static int settle_source(struct csw_trigger *out, const struct csw_sim_source *source,
+			 const struct options *o, struct csw_error *err)
+{
+	uint32_t per_switch = csw_sim_source_per_switch(source);
+	int ret;
+
+	set_source(&out->event, out->event.name, source);
+	ret = raise_sav(out, source, o->floor, err);
+	if (o->spurious && source->flags & CSW_SIM_ALSO_ELSE)
+		per_switch = 0;
+	if (per_switch && out->sav % per_switch)
+		per_switch = 0;
+	out->per_switch = per_switch;
+	out->phase = per_switch ? CSW_PHASE_INSIDE : CSW_PHASE_ANY;
+	return ret;
+}
+
+static int settle_trigger(struct csw_trigger *out, const struct options *o, struct csw_error *err)
+{
+	const struct csw_sim_model *model = csw_sim_model_get(o->model);
+	bool best = !strcmp(out->event.name, "auto");
+	const struct csw_sim_source *source =
+		csw_sim_source_find(model, best ? model->best : out->event.name);
+	char text[CSW_EVENT_NAME_BYTES];
+	int ret;
+
+	if (is_software_trigger(out->event.name))
+		return 0;
+	if (!source)
+		return refuse_source(model, out->event.name, err);
+	ret = settle_source(out, source, o, err);
+	if (!ret && best) {
+		memcpy(text, out->event.became, sizeof(text));
+		snprintf(out->event.became, sizeof(out->event.became), "%s: %.100s", model->best,
+			 text);
+	}
+	return ret;
+}
+
+/* What the names mean on the model that the options ask for. */
+static int sim_settle(struct csw_plan *plan, struct csw_error *err)
+{
+	const struct csw_sim_model *model;
+	struct options o;
+	int ret = parse_options(&o, plan->driver_opts, err);
+
+	if (!ret)
+		ret = settle_trigger(&plan->trigger, &o, err);
+	model = ret ? NULL : csw_sim_model_get(o.model);
+	for (unsigned i = 0; !ret && i < plan->nr_counters; i++) {
+		struct csw_event *event = &plan->counters[i];
+		const struct csw_sim_source *source = csw_sim_source_find(model, event->name);
+
+		if (source)
+			set_source(event, event->name, source);
+		else if (source_of_any(event->name))
+			ret = refuse_source(model, event->name, err);
+	}
+	return ret;
+}
+
+/* Without options: as on the first model, or on the first that has it. */
 static int sim_resolve_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
 			       struct csw_error *err)
 {
+	const struct csw_sim_model *model = csw_sim_model_get(0);
+	const struct csw_sim_source *source;
+	struct options o;
+
 	if (!name)
 		name = "auto";
 	if (sav == CSW_SAV_AUTO)
@@ -272,20 +460,24 @@ static int sim_resolve_trigger(const char *name, uint64_t sav, struct csw_trigge
 	if (!sav || sav > CSW_SIM_SAV_MAX)
 		return csw_error_set(err, -EINVAL, "sav %" PRIu64 " must be from 1 to %llu", sav,
 				     CSW_SIM_SAV_MAX);
-	for (size_t i = 0; i < NR(triggers); i++) {
-		if (strcmp(name, triggers[i].name) != 0)
-			continue;
-		*out = (struct csw_trigger){ .sav = sav,
-					     .phase = triggers[i].phase,
-					     .per_switch = 1 };
-		out->event.type = SIM_EVENT_TYPE;
-		snprintf(out->event.name, sizeof(out->event.name), "%s", name);
-		snprintf(out->event.became, sizeof(out->event.became), "%s", triggers[i].became);
-		if (out->phase == CSW_PHASE_INSIDE)
-			out->event.flags = CSW_EVENT_HARDWARE;
+	*out = (struct csw_trigger){ .sav = sav };
+	if (is_software_trigger(name)) {
+		out->phase = CSW_PHASE_BEFORE;
+		out->per_switch = 1;
+		set_event(&out->event, name, "simulated software event of the context switch",
+			  CSW_SIM_SWITCHES, 0);
 		return 0;
 	}
-	return refuse_trigger(name, err);
+	snprintf(out->event.name, sizeof(out->event.name), "%s", name);
+	parse_options(&o, NULL, NULL);
+	if (!strcmp(name, "auto") || csw_sim_source_find(model, name))
+		return settle_trigger(out, &o, err);
+	source = source_of_any(name);
+	if (!source && is_place(name))
+		return 0; /* the model that is to come will say which it has */
+	if (!source)
+		return refuse_trigger(name, err);
+	return settle_source(out, source, &o, err);
 }
 
 /* ---- rings ---- */
@@ -442,23 +634,21 @@ static void put_unless_faulty(struct csw_driver *drv, const struct csw_record *r
 		put(drv, rec);
 }
 
-static void put_sample(struct csw_driver *drv, struct csw_sim_cpu *cpu,
-		       const struct csw_sim_switch *sw)
-{
-	struct csw_record rec;
-	bool comes;
+/* ---- what the machine tells ---- */
 
-	if (!sw->overflow)
-		return;
-	begin_record(&rec, CSW_RECORD_SAMPLE, cpu, sw->trigger_ns);
-	comes = sw->moment == CSW_SIM_LATE || (sw->moment == CSW_SIM_INSIDE && drv->o.incoming);
-	set_subject(&rec, comes ? sw->next : sw->prev);
+static void on_sample(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns,
+		      const struct csw_sim_thread *thread)
+{
+	struct csw_driver *drv = ctx;
+	struct csw_record rec;
+
+	begin_record(&rec, CSW_RECORD_SAMPLE, cpu, time_ns);
+	set_subject(&rec, thread);
 	set_reading(drv, &rec, cpu);
 	put_unless_faulty(drv, &rec);
 }
 
-static void put_switch_out(struct csw_driver *drv, struct csw_sim_cpu *cpu,
-			   const struct csw_sim_switch *sw)
+static void on_switch_out(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw)
 {
 	struct csw_record rec;
 
@@ -466,34 +656,17 @@ static void put_switch_out(struct csw_driver *drv, struct csw_sim_cpu *cpu,
 	set_subject(&rec, sw->prev);
 	set_other(&rec, sw->next);
 	rec.flags = sw->preempted ? CSW_RECORD_PREEMPTED : 0;
-	put_unless_faulty(drv, &rec);
+	put_unless_faulty(ctx, &rec);
 }
 
-static void put_switch_in(struct csw_driver *drv, struct csw_sim_cpu *cpu,
-			  const struct csw_sim_switch *sw)
+static void on_switch_in(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw)
 {
 	struct csw_record rec;
 
 	begin_record(&rec, CSW_RECORD_SWITCH_IN, cpu, sw->in_ns);
 	set_subject(&rec, sw->next);
 	set_other(&rec, sw->prev);
-	put_unless_faulty(drv, &rec);
-}
-
-/* ---- what the machine tells ---- */
-
-static void on_switch(void *ctx, struct csw_sim_cpu *cpu, const struct csw_sim_switch *sw)
-{
-	struct csw_driver *drv = ctx;
-
-	if (sw->moment == CSW_SIM_BEFORE)
-		put_sample(drv, cpu, sw);
-	put_switch_out(drv, cpu, sw);
-	if (sw->moment == CSW_SIM_INSIDE)
-		put_sample(drv, cpu, sw);
-	put_switch_in(drv, cpu, sw);
-	if (sw->moment == CSW_SIM_LATE)
-		put_sample(drv, cpu, sw);
+	put_unless_faulty(ctx, &rec);
 }
 
 static void on_start(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
@@ -560,17 +733,17 @@ static void on_rename(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns
 	put(ctx, &rec);
 }
 
-/* Throttling: the trigger is stopped for the last millisecond of each period; counters go on. */
+/* Throttling: the trigger is silent for the last millisecond of each period; counters go on. */
 static uint64_t on_timer(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
 	struct csw_driver *drv = ctx;
 	struct csw_record rec;
 
-	cpu->pmu.stopped = !cpu->pmu.stopped;
-	begin_record(&rec, cpu->pmu.stopped ? CSW_RECORD_THROTTLE : CSW_RECORD_UNTHROTTLE, cpu,
+	cpu->pmu.throttled = !cpu->pmu.throttled;
+	begin_record(&rec, cpu->pmu.throttled ? CSW_RECORD_THROTTLE : CSW_RECORD_UNTHROTTLE, cpu,
 		     time_ns);
 	put(drv, &rec);
-	return time_ns + (cpu->pmu.stopped ? MS : (drv->o.throttle - 1) * MS);
+	return time_ns + (cpu->pmu.throttled ? MS : (drv->o.throttle - 1) * MS);
 }
 
 /* ---- the driver's calls ---- */
@@ -622,9 +795,14 @@ static int open_machine(struct csw_driver *drv, const struct csw_trigger *trigge
 		.pid_max = (uint32_t)o->pid_max,
 		.switches = (uint32_t)o->switches,
 		.churn_permille = (uint32_t)o->churn,
+		.model = csw_sim_model_get(o->model),
+		.ldt_permille = (uint32_t)o->ldt,
+		.spurious = (uint32_t)o->spurious,
 		.seed = o->seed,
 		.pmu = {
+			.trigger = (uint32_t)trigger->event.config,
 			.sav = trigger->sav,
+			.reset = o->reset,
 			.before = trigger->phase == CSW_PHASE_BEFORE,
 			.skid_permille = o->skid ? SKID_PERMILLE : 0,
 			.nr_counters = drv->nr_counters,
@@ -633,7 +811,9 @@ static int open_machine(struct csw_driver *drv, const struct csw_trigger *trigge
 	struct csw_sim_observer observer = {
 		.started = on_start,
 		.stopped = on_stop,
-		.switched = on_switch,
+		.sampled = on_sample,
+		.switched_out = on_switch_out,
+		.switched_in = on_switch_in,
 		.forked = on_fork,
 		.exiting = on_exit_begins,
 		.renamed = on_rename,
@@ -643,6 +823,21 @@ static int open_machine(struct csw_driver *drv, const struct csw_trigger *trigge
 
 	memcpy(opts.pmu.events, drv->event_of, sizeof(opts.pmu.events));
 	return csw_sim_machine_open(&drv->machine, &opts, &observer);
+}
+
+/* Of a switch this model causes only some. */
+static int check_event(const struct csw_driver *drv, const struct csw_event *event,
+		       struct csw_error *err)
+{
+	const struct csw_sim_model *model = csw_sim_model_get(drv->o.model);
+
+	if (event->type == SIM_EVENT_TYPE && event->config < CSW_SIM_EVENTS &&
+	    (event->config <= CSW_SIM_SWITCHES ||
+	     csw_sim_source_of(model, (uint32_t)event->config)))
+		return 0;
+	return csw_error_set(err, -EINVAL,
+			     "sim: %s is no event of the simulated machine (model=%s)", event->name,
+			     model->name);
 }
 
 static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct csw_error *err)
@@ -658,16 +853,12 @@ static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct
 		drv->duration_ns = 1000 * MS;
 	drv->vanish.state = ~drv->o.seed;
 	drv->nr_counters = plan->nr_counters;
-	for (unsigned i = 0; i < plan->nr_counters; i++) {
-		const struct csw_event *event = &plan->counters[i];
-
-		if (event->type != SIM_EVENT_TYPE || event->config >= CSW_SIM_EVENTS)
-			return csw_error_set(err, -EINVAL,
-					     "sim: %s is no event of the simulated machine",
-					     event->name);
-		drv->event_of[i] = (uint32_t)event->config;
+	ret = check_event(drv, &plan->trigger.event, err);
+	for (unsigned i = 0; !ret && i < plan->nr_counters; i++) {
+		ret = check_event(drv, &plan->counters[i], err);
+		drv->event_of[i] = (uint32_t)plan->counters[i].config;
 	}
-	return 0;
+	return ret;
 }
 
 static int sim_open(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err)
@@ -822,11 +1013,12 @@ static int sim_stop(struct csw_driver *drv, struct csw_error *err)
 
 const struct csw_driver_ops csw_sim_driver = {
 	.name = "sim",
-	.summary = "a simulated machine that knows the truth; e.g. sim:cpus=8,threads=100,seed=3",
+	.summary = "a simulated machine that knows the truth; e.g. sim:model=amd,cpus=8,seed=3",
 	.caps = CSW_DRIVER_SIMULATED,
 	.probe = sim_probe,
 	.resolve_counter = sim_resolve_counter,
 	.resolve_trigger = sim_resolve_trigger,
+	.settle = sim_settle,
 	.open = sim_open,
 	.nr_rings = sim_nr_cpus,
 	.nr_cpus = sim_nr_cpus,
@@ -879,7 +1071,11 @@ void csw_sim_cpu_truth_get(const struct csw_driver *drv, unsigned cpu,
 {
 	const struct csw_sim_cpu *c = csw_sim_machine_cpu(drv->machine, cpu);
 
-	*out = (struct csw_sim_cpu_truth){ .switches = c->switches, .triggers = c->triggers };
+	*out = (struct csw_sim_cpu_truth){ .triggers = c->triggers };
+	for (int kind = 0; kind < CSW_SIM_SWITCH_KINDS; kind++) {
+		out->by_kind[kind] = c->switches[kind];
+		out->switches += c->switches[kind];
+	}
 	for (unsigned i = 0; i < drv->nr_counters; i++)
 		out->wraps += c->pmu.counters[i].wraps;
 }

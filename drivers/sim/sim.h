@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drivers/sim/models.h"
 #include "engine/driver.h"
 
 /* What one thread caused between START and STOP on the CPUs that it ran on. */
@@ -27,9 +28,9 @@ struct csw_sim_truth {
 };
 
 struct csw_sim_cpu_truth {
-	uint64_t switches; /* context switches between START and STOP */
-	uint64_t triggers; /* those of them that the trigger counted: all but the ones while it was
-			      throttled */
+	uint64_t switches;                      /* context switches between START and STOP */
+	uint64_t by_kind[CSW_SIM_SWITCH_KINDS]; /* ... from whom to whom */
+	uint64_t triggers; /* occurrences that the trigger counted: none while it was stopped */
 	uint64_t wraps;    /* times that a counter's register wrapped */
 };
 
