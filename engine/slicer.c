@@ -311,19 +311,23 @@ static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
 	}
 }
 
+static inline void advance(struct csw_slicer *s, uint64_t *reading, uint64_t now, uint64_t *delta)
+{
+	s->backwards |= now < *reading;
+	*delta = now - *reading;
+	*reading = now;
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
 {
-	uint64_t now[COUNTERS + CSW_COUNTERS_MAX], deltas[COUNTERS + CSW_COUNTERS_MAX];
+	uint64_t deltas[COUNTERS + CSW_COUNTERS_MAX];
 
-	copy_readings(now, rec, s->nr_counters);
-	for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++) {
-		if (now[c] < cpu->readings[c])
-			s->backwards = true;
-		deltas[c] = now[c] - cpu->readings[c];
-		cpu->readings[c] = now[c];
-	}
+	advance(s, &cpu->readings[ENABLED], rec->enabled_ns, &deltas[ENABLED]);
+	advance(s, &cpu->readings[RUNNING], rec->running_ns, &deltas[RUNNING]);
+	for (unsigned c = 0; c < s->nr_counters; c++)
+		advance(s, &cpu->readings[COUNTERS + c], rec->values[1 + c], &deltas[COUNTERS + c]);
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
 	if (!s->each)
@@ -438,9 +442,10 @@ static int follow_exec(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
 
 static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	bool denied;
 
+	csw_ruling_begin(&r);
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
 	if (follow_exec(s, cpu, rec) < 0)
@@ -459,14 +464,16 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			 const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	int64_t prev = CSW_OWNER_EXITED, next;
 	bool preempted = rec->flags & CSW_RECORD_PREEMPTED;
 
+	csw_ruling_begin(&r);
 	if (csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, cpu->state.owner) < 0)
 		return -ENOMEM;
 	if (rec->tid >= 0)
-		prev = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
+		prev = csw_tasks_find_near(&s->tasks, rec->pid, rec->tid, rec->time_ns,
+					   cpu->state.owner);
 	next = csw_tasks_find(&s->tasks, rec->other_pid, rec->other_tid, rec->time_ns);
 	if (prev < 0 || next < 0)
 		return -ENOMEM;
@@ -481,10 +488,12 @@ static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	int64_t subject, prev = CSW_OWNER_EXITED;
 
-	subject = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
+	csw_ruling_begin(&r);
+	subject =
+		csw_tasks_find_near(&s->tasks, rec->pid, rec->tid, rec->time_ns, cpu->state.owner);
 	/* Who has just been seen leaving may have exited; then its TID means nobody, or somebody
 	 * else, by now. */
 	if (rec->other_tid >= 0 && csw_owner_proven(cpu->state.left) &&
@@ -503,8 +512,9 @@ static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 
 static void on_lost(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 
+	csw_ruling_begin(&r);
 	cpu->lost_records += rec->lost;
 	csw_rule_lost(&cpu->state, &r, rec->time_ns);
 	book_charges(s, rec->cpu, &r);
@@ -544,11 +554,12 @@ static void settle_lost(struct csw_slicer_cpu *cpu, const struct csw_record *rec
 static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		      const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	bool last = rec->type == CSW_RECORD_STOP, tail_lost = is_tail_lost(cpu, rec);
 	uint64_t time_ns = rec->time_ns;
 	int ret;
 
+	csw_ruling_begin(&r);
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
 	/* A CPU that went offline: nobody can be charged for what came after its last record. */
