@@ -358,6 +358,8 @@ static int on_estimate(struct csw_slicer *s, const struct csw_record *rec)
 	bool has_cpu = rec->cpu < s->nr_cpus;
 	uint32_t half;
 
+	if (row >= 0)
+		row = csw_tasks_in_cgroup(&s->tasks, (uint32_t)row, rec->cgroup);
 	if (row < 0)
 		return (int)row;
 	note_estimate_time(s, rec->time_ns);

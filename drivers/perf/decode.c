@@ -12,10 +12,11 @@
 
 /* Parts of a sample that are of no interest here and stand before the cgroup; their sizes vary. */
 #define BETWEEN_READ_AND_CGROUP                                                                    \
-	(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |                      \
-	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |                     \
-	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |                  \
-	 PERF_SAMPLE_PHYS_ADDR)
+	(PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |               \
+	 PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |                     \
+	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR)
+/* ... but for these, which only files have and which are passed by there. */
+#define IN_FILES_ONLY (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
 /* Both byte orders go through the same code: everything below is inlined into one copy for each, so
  * that the live ring never asks which it is. */
@@ -118,7 +119,13 @@ INLINE int take_raw(uint64_t type, struct csw_cursor *c, struct csw_perf_extra *
 		return -EINVAL;
 	extra->raw = c->at;
 	extra->raw_bytes = bytes;
+	c->at += bytes;
 	return 0;
+}
+
+bool csw_perf_says_cgroup(uint64_t sample_type)
+{
+	return (sample_type & PERF_SAMPLE_CGROUP) && !(sample_type & BETWEEN_READ_AND_CGROUP);
 }
 
 INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
@@ -157,7 +164,7 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
 		if (take_raw(type, &c, extra) < 0)
 			return -EINVAL;
 	}
-	if ((type & PERF_SAMPLE_CGROUP) && !(type & BETWEEN_READ_AND_CGROUP) &&
+	if (csw_perf_says_cgroup(type) && (extra || !(type & IN_FILES_ONLY)) &&
 	    csw_cursor_u64(&c, &out->cgroup) < 0)
 		return -EINVAL;
 	return 1;

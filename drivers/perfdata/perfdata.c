@@ -70,6 +70,7 @@ struct cpu {
 		exit_tid;  /* who has begun to exit since the last sample; tid -1: nobody */
 	bool sampled_last; /* no switch since the last sample */
 	int32_t sample_pid, sample_tid;
+	uint64_t sample_cgroup;
 	uint64_t enabled_ns, running_ns;
 	uint64_t values[1 + CSW_COUNTERS_MAX]; /* the last reading */
 	struct layout layout;
@@ -84,6 +85,7 @@ struct held {
 struct csw_driver {
 	struct csw_stream stream;
 	struct csw_order order;
+	struct csw_file_cgroups cgroups;
 	struct csw_plan *plan;
 	uint32_t switches; /* enum switches */
 	bool has_trigger, has_reading;
@@ -253,6 +255,16 @@ static void name_trigger(struct csw_driver *d, struct csw_event *event)
 	snprintf(event->became, sizeof(event->became), "%s", names[d->switches]);
 }
 
+static bool has_cgroups(const struct csw_file_attrs *a)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->nr; i++)
+		any |= !is_dummy(&a->attrs[i]) &&
+		       csw_perf_says_cgroup(a->attrs[i].form.sample_type);
+	return any;
+}
+
 /* A member of the trigger's group has no samples of its own and is read with it; the rest is only
  * sampled. */
 static int make_plan(struct csw_driver *d, struct csw_error *err)
@@ -265,6 +277,10 @@ static int make_plan(struct csw_driver *d, struct csw_error *err)
 	plan->trigger =
 		(struct csw_trigger){ .sav = 1, .phase = CSW_PHASE_BEFORE, .per_switch = 1 };
 	name_trigger(d, &plan->trigger.event);
+	if (plan->cgroups && !has_cgroups(a))
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "its samples do not say in which cgroup they were taken: "
+				     "record with perf record --all-cgroups");
 	for (size_t i = 0; i < a->nr; i++) {
 		struct csw_file_attr *attr = &a->attrs[i];
 
@@ -292,6 +308,7 @@ static void perfdata_close(struct csw_driver *d)
 	for (unsigned i = 0; d->held && i < CPUS_MAX; i++)
 		csw_block_put(&d->stream.blocks, d->held[i].ref.block);
 	csw_order_free(&d->order, &d->stream.blocks);
+	csw_file_cgroups_free(&d->cgroups);
 	csw_stream_close(&d->stream);
 	free(d->cpus);
 	free(d->held);
@@ -409,6 +426,11 @@ static int perfdata_tick(struct csw_driver *d, struct csw_error *err)
 	return 0; /* a recording has the readings that it has */
 }
 
+static const char *perfdata_cgroup_path(struct csw_driver *d, uint64_t id)
+{
+	return csw_file_cgroups_path(&d->cgroups, id);
+}
+
 static int perfdata_stop(struct csw_driver *d, struct csw_error *err)
 {
 	(void)err;
@@ -504,6 +526,9 @@ static int read_one(struct csw_driver *d)
 		csw_order_round(&d->order);
 		return 0;
 	}
+	if (raw.header->type == PERF_RECORD_CGROUP)
+		return d->plan->cgroups ? csw_file_cgroups_add(&d->cgroups, raw.header, s->swap)
+					: 0;
 	attr = csw_file_attrs_of(&s->attrs, raw.header, s->swap);
 	if (attr == -EBADMSG) {
 		csw_error_set(&s->damage, -EBADMSG,
@@ -574,6 +599,7 @@ static void push_reading(struct csw_driver *d, uint32_t type, uint32_t nr, uint6
 
 	rec->pid = cpu->sample_pid;
 	rec->tid = cpu->sample_tid;
+	rec->cgroup = cpu->sample_cgroup;
 	rec->enabled_ns = cpu->enabled_ns;
 	rec->running_ns = cpu->running_ns;
 	rec->nr_values = 1 + d->plan->nr_counters;
@@ -666,6 +692,7 @@ static void take_reading(struct csw_driver *d, struct cpu *cpu, const struct csw
 {
 	cpu->sample_pid = rec->pid;
 	cpu->sample_tid = rec->tid;
+	cpu->sample_cgroup = rec->cgroup;
 	if (!d->has_reading) {
 		cpu->values[0]++;
 		return;
@@ -1109,6 +1136,7 @@ const struct csw_driver_ops csw_perfdata_driver = {
 	.start = perfdata_start,
 	.wait = perfdata_wait,
 	.snapshot = perfdata_snapshot,
+	.cgroup_path = perfdata_cgroup_path,
 	.next = perfdata_next,
 	.tick = perfdata_tick,
 	.stop = perfdata_stop,

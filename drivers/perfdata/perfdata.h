@@ -5,6 +5,7 @@
  *	stream    blocks to raw records, the header's among them
  *	attrs     which event a record is of, and how it is laid out
  *	features  what the file says of its machine
+ *	cgroups   and of its cgroups
  *	order     raw records in the order of time
  *	perfdata  the driver: raw records to csw_records
  *
@@ -229,6 +230,26 @@ int csw_features_note(struct csw_features *f, const char *name, const char *form
 /* The formats of tracepoints, as in the section TRACING_DATA. */
 void csw_features_tracing(struct csw_features *f, const unsigned char *at, size_t bytes);
 void csw_features_free(struct csw_features *f);
+
+/* ---- cgroups.c: which cgroup an id is ---- */
+
+#define CSW_FILE_CGROUPS_MAX 65536 /* no file may ask for more memory than that */
+
+struct csw_file_cgroup {
+	uint64_t id;
+	char *path; /* "/a/b", "/" the root */
+};
+
+struct csw_file_cgroups {
+	struct csw_file_cgroup *all;
+	size_t nr;
+};
+
+/* Takes a PERF_RECORD_CGROUP. 0 or -ENOMEM; what is broken is left out. */
+int csw_file_cgroups_add(struct csw_file_cgroups *c, const struct perf_event_header *raw,
+			 bool swap);
+const char *csw_file_cgroups_path(const struct csw_file_cgroups *c, uint64_t id); /* NULL: none */
+void csw_file_cgroups_free(struct csw_file_cgroups *c);
 
 /* ---- stream.c: a file's raw records in file order ---- */
 
