@@ -448,6 +448,10 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 	bool denied;
 
 	csw_ruling_begin(&r);
+	/* perf record has been seen to write a stretch of a ring twice: another overflow would have
+	 * been counted, or come later. */
+	if (rec->values[0] == cpu->state.trigger && rec->time_ns == cpu->state.last_ns)
+		return 0;
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
 	if (follow_exec(s, cpu, rec) < 0)
