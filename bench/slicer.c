@@ -50,7 +50,6 @@ static void tape_put(struct tape *tape, const struct csw_record *rec)
 	memcpy(tape->bytes + tape->nr++ * RECORD_BYTES, rec, RECORD_BYTES);
 }
 
-/* comm lies behind the readings: a bench needs no names. */
 static inline bool tape_get(struct tape *tape, struct csw_record *rec)
 {
 	if (tape->at == tape->nr)

@@ -204,15 +204,5 @@ static int check(const struct csw_options *o)
 
 int csw_cmd_slices(int argc, char **argv)
 {
-	struct csw_options o;
-	int ret = csw_options_parse(&o, argc, argv), status;
-
-	if (ret == 0 && o.info)
-		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
-	else if (ret == 0 && check(&o) < 0)
-		status = EXIT_USAGE;
-	else
-		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : slices(&o);
-	csw_options_free(&o);
-	return status;
+	return csw_options_run(argc, argv, check, slices);
 }

@@ -628,6 +628,22 @@ int csw_options_inform(uint32_t info)
 	return ret;
 }
 
+int csw_options_run(int argc, char **argv, int (*check_command)(const struct csw_options *o),
+		    int (*run)(const struct csw_options *o))
+{
+	struct csw_options o;
+	int ret = csw_options_parse(&o, argc, argv), status;
+
+	if (ret == 0 && o.info)
+		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
+	else if (ret == 0 && check_command(&o) < 0)
+		status = EXIT_USAGE;
+	else
+		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : run(&o);
+	csw_options_free(&o);
+	return status;
+}
+
 void csw_options_free(struct csw_options *o)
 {
 	free(o->events);

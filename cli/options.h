@@ -62,6 +62,11 @@ void csw_options_free(struct csw_options *o);
 /* Prints help or version to stdout. 0 or -errno, nothing complained. */
 int csw_options_inform(uint32_t info);
 
+/* A whole subcommand: parses, then prints what was asked for, or else checks (0, or -EINVAL: the
+ * reason has been printed) and runs. The exit status. */
+int csw_options_run(int argc, char **argv, int (*check)(const struct csw_options *o),
+		    int (*run)(const struct csw_options *o));
+
 /* Whether the machine is simulated, and time with it. */
 bool csw_options_simulated(const struct csw_options *o);
 

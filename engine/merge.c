@@ -97,7 +97,7 @@ int csw_merge_run(struct csw_merge *m, int (*put)(void *ctx, const struct csw_re
 			m->has[ring] = false;
 			m->heap[0] = m->heap[--nr];
 		}
-		if (nr > 0)
+		if (nr > 1)
 			sift_down(m, (unsigned)nr, 0);
 	}
 	return 0;

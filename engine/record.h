@@ -11,7 +11,9 @@
 #ifndef CSW_ENGINE_RECORD_H
 #define CSW_ENGINE_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Counters in one group, the trigger not included. A perf group of software events has no limit of
  * its own. */
@@ -78,10 +80,17 @@ struct csw_record {
 	uint32_t nr_values; /* valid in values[] */
 	uint64_t lost, lost_other;
 	uint64_t cgroup; /* TASK, SAMPLE: the kernel's id of the thread's cgroup, 0: not known */
-	uint64_t enabled_ns, running_ns;       /* of the group, cumulative */
-	uint64_t values[1 + CSW_COUNTERS_MAX]; /* [0] the trigger, [1..] the counters in the plan's
-						  order */
+	uint64_t enabled_ns, running_ns; /* of the group, cumulative */
 	char comm[CSW_COMM_BYTES];
+	/* [0] the trigger, [1..] the counters in the plan's order. Last: most of them are not
+	 * there, and a copy ends with the last one that is. */
+	uint64_t values[1 + CSW_COUNTERS_MAX];
 };
+
+static inline void csw_record_copy(struct csw_record *to, const struct csw_record *from)
+{
+	memcpy(to, from,
+	       offsetof(struct csw_record, values) + from->nr_values * sizeof(*from->values));
+}
 
 #endif

@@ -119,6 +119,14 @@ struct csw_ruling {
 	struct csw_stretch stretch; /* of the slice */
 };
 
+/* An answer that says nothing yet. The rest counts only with what sets it: no record pays for what
+ * it does not use. */
+static inline void csw_ruling_begin(struct csw_ruling *r)
+{
+	r->nr_charges = 0;
+	r->unseen_switches = 0;
+}
+
 static inline int csw_owner_proven(csw_u32 owner)
 {
 	return owner != CSW_OWNER_UNKNOWN && owner != CSW_OWNER_LOST;

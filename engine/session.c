@@ -114,10 +114,10 @@ static int check_scope(struct csw_session *s, const struct csw_opts *opts, struc
 
 	/* A recording knows processes and names, and none of the rest. */
 	if (s->ops->caps & CSW_DRIVER_FILE) {
-		if (s->scope.tree || s->scope.nr_tids || s->cpus || s->cgroup || opts->cgroups)
+		if (s->scope.tree || s->scope.nr_tids || s->cpus || s->cgroup)
 			return csw_error_set(err, -EINVAL,
-					     "a recording is read: leave out the command, -t, -C, "
-					     "--cgroup and --by=cgroup");
+					     "a recording is read: leave out the command, -t, -C "
+					     "and --cgroup");
 		return 0;
 	}
 	if (!live && (csw_scope_is_set(&s->scope) || s->cpus || s->cgroup || opts->cgroups))
@@ -173,6 +173,7 @@ static int adopt(struct csw_session *s, const struct csw_opts *opts, struct csw_
 	if (copy_text(&s->input, opts->input) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	s->plan.input = s->input;
+	s->plan.cgroups = opts->cgroups;
 	s->plan.from_ns = opts->from_ns;
 	s->plan.to_ns = opts->to_ns;
 	s->plan.from_first = opts->time_flags & CSW_TIME_FROM_FIRST;

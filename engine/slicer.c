@@ -313,19 +313,23 @@ static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
 	}
 }
 
+static inline void advance(struct csw_slicer *s, uint64_t *reading, uint64_t now, uint64_t *delta)
+{
+	s->backwards |= now < *reading;
+	*delta = now - *reading;
+	*reading = now;
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
 {
-	uint64_t now[COUNTERS + CSW_COUNTERS_MAX], deltas[COUNTERS + CSW_COUNTERS_MAX];
+	uint64_t deltas[COUNTERS + CSW_COUNTERS_MAX];
 
-	copy_readings(now, rec, s->nr_counters);
-	for (unsigned c = 0; c < COUNTERS + s->nr_counters; c++) {
-		if (now[c] < cpu->readings[c])
-			s->backwards = true;
-		deltas[c] = now[c] - cpu->readings[c];
-		cpu->readings[c] = now[c];
-	}
+	advance(s, &cpu->readings[ENABLED], rec->enabled_ns, &deltas[ENABLED]);
+	advance(s, &cpu->readings[RUNNING], rec->running_ns, &deltas[RUNNING]);
+	for (unsigned c = 0; c < s->nr_counters; c++)
+		advance(s, &cpu->readings[COUNTERS + c], rec->values[1 + c], &deltas[COUNTERS + c]);
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
 	if (!s->each)
@@ -356,6 +360,8 @@ static int on_estimate(struct csw_slicer *s, const struct csw_record *rec)
 	bool has_cpu = rec->cpu < s->nr_cpus;
 	uint32_t half;
 
+	if (row >= 0)
+		row = csw_tasks_in_cgroup(&s->tasks, (uint32_t)row, rec->cgroup);
 	if (row < 0)
 		return (int)row;
 	note_estimate_time(s, rec->time_ns);
@@ -441,9 +447,14 @@ static int follow_exec(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
 static int rule_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		       const struct csw_record *rec, const struct csw_behind *behind)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	bool denied;
 
+	csw_ruling_begin(&r);
+	/* perf record has been seen to write a stretch of a ring twice: another overflow would have
+	 * been counted, or come later. */
+	if (rec->values[0] == cpu->state.trigger && rec->time_ns == cpu->state.last_ns)
+		return 0;
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
 	if (follow_exec(s, cpu, rec) < 0)
@@ -506,14 +517,16 @@ static int let_go(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct
 static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			 const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	int64_t prev = CSW_OWNER_EXITED, next;
 	bool preempted = rec->flags & CSW_RECORD_PREEMPTED;
 
+	csw_ruling_begin(&r);
 	if (csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, cpu->state.owner) < 0)
 		return -ENOMEM;
 	if (rec->tid >= 0)
-		prev = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
+		prev = csw_tasks_find_near(&s->tasks, rec->pid, rec->tid, rec->time_ns,
+					   cpu->state.owner);
 	next = csw_tasks_find(&s->tasks, rec->other_pid, rec->other_tid, rec->time_ns);
 	if (prev < 0 || next < 0)
 		return -ENOMEM;
@@ -528,10 +541,12 @@ static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	int64_t subject, prev;
 
-	subject = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
+	csw_ruling_begin(&r);
+	subject =
+		csw_tasks_find_near(&s->tasks, rec->pid, rec->tid, rec->time_ns, cpu->state.owner);
 	prev = find_left(s, cpu, rec);
 	if (subject < 0 || prev < 0)
 		return -ENOMEM;
@@ -542,8 +557,9 @@ static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 
 static void on_lost(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 
+	csw_ruling_begin(&r);
 	cpu->lost_records += rec->lost;
 	csw_rule_lost(&cpu->state, &r, rec->time_ns);
 	book_charges(s, rec->cpu, &r);
@@ -583,11 +599,12 @@ static void settle_lost(struct csw_slicer_cpu *cpu, const struct csw_record *rec
 static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		      const struct csw_record *rec)
 {
-	struct csw_ruling r = { .nr_charges = 0 };
+	struct csw_ruling r;
 	bool last = rec->type == CSW_RECORD_STOP, tail_lost = is_tail_lost(cpu, rec);
 	uint64_t time_ns = rec->time_ns;
 	int ret;
 
+	csw_ruling_begin(&r);
 	if (rec->values[0] < cpu->state.trigger)
 		s->backwards = true;
 	/* A CPU that went offline: nobody can be charged for what came after its last record. */

@@ -56,6 +56,21 @@ int csw_tasks_record(struct csw_tasks *t, const struct csw_record *rec, uint32_t
  * row number, or -ENOMEM. */
 int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t time_ns);
 
+/* The same where it is most likely `guess`, any handle: a row that is still open under this TID is
+ * the one that the TID means, and need not be searched for. */
+static inline int64_t csw_tasks_find_near(struct csw_tasks *t, int32_t pid, int32_t tid,
+					  uint64_t time_ns, uint32_t guess)
+{
+	const struct csw_agg_row *row;
+
+	if (tid > 0 && guess >= CSW_ROWS_FIXED && guess < t->agg->nr) {
+		row = csw_aggregation_row(t->agg, guess);
+		if (row->tid == tid && row->pid == pid && !(row->flags & CSW_ROW_CLOSED))
+			return guess;
+	}
+	return csw_tasks_find(t, pid, tid, time_ns);
+}
+
 /* The thread on the CPU of `runner` now calls itself pid/tid: if an exec gave it that TID, its row
  * moves along. An exec's COMM record comes later than that, and the thread can be switched out in
  * between. 0 or -ENOMEM. */

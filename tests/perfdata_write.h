@@ -263,6 +263,7 @@ struct pd_sample {
 	unsigned nr;
 	const void *raw;
 	uint32_t raw_bytes;
+	uint64_t cgroup;
 };
 
 static inline void pd_sample(struct pd *w, const struct pd_attr *attr, const struct pd_sample *s)
@@ -320,6 +321,8 @@ static inline void pd_sample(struct pd *w, const struct pd_attr *attr, const str
 		while (w->nr % 8)
 			pd_put(w, "", 1);
 	}
+	if (type & PERF_SAMPLE_CGROUP)
+		pd_u64(w, s->cgroup);
 	pd_end(w);
 }
 
@@ -364,6 +367,16 @@ static inline void pd_comm(struct pd *w, const struct pd_attr *attr, const struc
 	pd_u32(w, (uint32_t)pid);
 	pd_u32(w, (uint32_t)tid);
 	pd_text(w, comm, (strlen(comm) + 8) / 8 * 8);
+	pd_sample_id(w, attr, id);
+	pd_end(w);
+}
+
+static inline void pd_cgroup(struct pd *w, const struct pd_attr *attr, const struct pd_id *id,
+			     uint64_t cgroup, const char *path)
+{
+	pd_begin(w, PERF_RECORD_CGROUP, 0);
+	pd_u64(w, cgroup);
+	pd_text(w, path, (strlen(path) + 8) / 8 * 8);
 	pd_sample_id(w, attr, id);
 	pd_end(w);
 }

@@ -66,12 +66,11 @@ static char *read_file(const char *path)
 
 static void blank_comments(char *text)
 {
-	char *open, *close;
+	for (char *at = text; (at = strstr(at, "/*"));) {
+		const char *close = strstr(at, "*/");
 
-	while ((open = strstr(text, "/*"))) {
-		close = strstr(open, "*/");
 		assert_non_null(close);
-		memset(open, ' ', (size_t)(close + 2 - open));
+		memset(at, ' ', (size_t)(close + 2 - at));
 	}
 }
 

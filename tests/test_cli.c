@@ -151,12 +151,13 @@ static bool is_one_complaint(const char *text)
 static void judge(const struct run *run, const char *args, int status, const char *out,
 		  const char *err)
 {
+	const char *text = run->stdout_text ? run->stdout_text : "";
+
 	if (run->status != status)
 		fail_msg("%s: status %d instead of %d; stderr: %s", args, run->status, status,
 			 run->stderr_text);
-	if (out ? !strstr(run->stdout_text, out) : *run->stdout_text != '\0')
-		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "",
-			 run->stdout_text);
+	if (out ? !strstr(text, out) : *text != '\0')
+		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "", text);
 	if (err ? !is_one_complaint(run->stderr_text) || !strstr(run->stderr_text, err)
 		: *run->stderr_text != '\0')
 		fail_msg("%s: stderr is not \"%s\": %s", args, err ? err : "", run->stderr_text);

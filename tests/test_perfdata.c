@@ -561,8 +561,11 @@ static void test_malformed_real_files(void **state)
 
 #define IDS 100
 
+#define CGROUPS 1000 /* and the TID */
+
 struct made {
 	struct pd w;
+	bool turned; /* see leave */
 	char path[32];
 };
 
@@ -622,10 +625,15 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 		  int32_t next_pid, int32_t next_tid, uint64_t nr, uint64_t faults)
 {
 	const struct pd_attr *attr = &m->w.attrs[0];
-	uint64_t values[] = { nr, faults, time },
-		 ids[] = { IDS + cpu, IDS + 2 + cpu, IDS + 4 + cpu };
+	/* Now one order of the members, now the other. */
+	const unsigned f = m->turned && nr % 2 ? 2 : 1, t = 3 - f;
+	uint64_t values[3] = { nr }, ids[3] = { IDS + cpu };
 	struct pd_id id = { .pid = pid, .tid = tid, .time = time, .id = IDS + cpu, .cpu = cpu };
 
+	values[f] = faults;
+	ids[f] = IDS + 2 + cpu;
+	values[t] = time;
+	ids[t] = IDS + 4 + cpu;
 	pd_sample(&m->w, attr,
 		  &(struct pd_sample){ .id = id,
 				       .values = values,
@@ -633,7 +641,10 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 				       .nr = 3,
 				       .period = 1,
 				       .enabled = time,
-				       .running = time });
+				       .running = time,
+				       .raw = "raw",
+				       .raw_bytes = 4,
+				       .cgroup = CGROUPS + (uint64_t)(tid < 0 ? 12 : tid) });
 	if (!(attr->flags & PD_CONTEXT_SWITCH))
 		return;
 	id.time++;
@@ -714,6 +725,93 @@ static void test_forms(void **state)
 		check_two_threads(&r, true);
 		drop(&m, &r);
 	}
+}
+
+/* The ids say whose a value is, also where the next sample has them in another order. */
+static void test_values_change_places(void **state)
+{
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	m.turned = true;
+	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m.w);
+	two_threads(&m);
+	done(&m);
+	read_result(&r, m.path);
+	check_two_threads(&r, true);
+	drop(&m, &r);
+}
+
+/* Page faults of a cgroup's row; -1: there is none. */
+static int64_t faults_of_cgroup(const struct result *r, const char *path)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(r->report, "rows"), i, row)
+	{
+		const char *cgroup = json_string_value(json_object_get(row, "cgroup"));
+
+		if (cgroup && !strcmp(cgroup, path))
+			return integer(
+				json_object_get(json_object_get(row, "counts"), "page-faults"),
+				"value");
+	}
+	return -1;
+}
+
+/* The recording's own ids and paths, whatever cgroups this machine has. */
+static void test_cgroups(void **state)
+{
+	const uint64_t types[] = { wide, wide | PERF_SAMPLE_RAW,
+				   wide | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
+	const struct csw_opts opts = { .size = sizeof(opts), .cgroups = 1 };
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		const struct pd_id none = { .pid = 0 };
+		struct result r;
+		struct made m;
+
+		make(&m, i % 2, false);
+		group(&m, types[i / 2] | PERF_SAMPLE_CGROUP, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+		pd_head(&m.w);
+		pd_cgroup(&m.w, &m.w.attrs[0], &none, CGROUPS + 12, "/b/c.service");
+		pd_cgroup(&m.w, &m.w.attrs[0], &none, CGROUPS + 11, "/a");
+		pd_cgroup(&m.w, &m.w.attrs[0], &none, CGROUPS + 11, "/not/again");
+		two_threads(&m);
+		done(&m);
+		read_with(&r, m.path, &opts, CSW_BY_CGROUP, NULL, NULL);
+		assert_int_equal(r.open, 0);
+		assert_int_equal(faults_of_cgroup(&r, "/a"), 14);
+		assert_int_equal(faults_of_cgroup(&r, "/b/c.service"), 6);
+		json_decref(r.report);
+		/* Nobody asked: nothing is split by what the samples say. */
+		read_result(&r, m.path);
+		check_two_threads(&r, true);
+		drop(&m, &r);
+	}
+}
+
+static void test_samples_without_cgroups(void **state)
+{
+	const struct csw_opts opts = { .size = sizeof(opts), .cgroups = 1 };
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m.w);
+	two_threads(&m);
+	done(&m);
+	read_with(&r, m.path, &opts, CSW_BY_CGROUP, NULL, NULL);
+	assert_int_equal(r.open, -EOPNOTSUPP);
+	assert_non_null(strstr(r.err.text, "--all-cgroups"));
+	drop(&m, &r);
 }
 
 /* Where ids are in the samples but not at a fixed place, or only one event is there. */
@@ -1362,6 +1460,9 @@ int main(void)
 		cmocka_unit_test(test_slices_of_a_real_file),
 		cmocka_unit_test(test_malformed_real_files),
 		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_values_change_places),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_samples_without_cgroups),
 		cmocka_unit_test(test_attr_sizes),
 		cmocka_unit_test(test_switches_by_samples),
 		cmocka_unit_test(test_switches_by_tracepoint),

@@ -237,6 +237,31 @@ static void test_before(void **state)
 	end(&f);
 }
 
+/* As perf record can write it: the same sample twice, and the second one is no overflow. */
+static void test_written_twice(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	count(&f, FAULTS, 3);
+	sample(&f, 200, 10, 1);
+	sample(&f, 200, 10, 0);
+	out(&f, 201, 10, 20);
+	in(&f, 202, 20, 10);
+	count(&f, FAULTS, 5);
+	switch_before(&f, 300, 20, 10);
+	stop(&f, 350, 10, 0);
+
+	assert_int_equal(SUM(thread(&f, 10), FAULTS), 3);
+	assert_int_equal(SUM(thread(&f, 20), FAULTS), 5);
+	assert_int_equal(done(&f).all, 2);
+	assert_int_equal(done(&f).samples, 2);
+	assert_int_equal(f.slicer.unseen_switches, 0);
+	end(&f);
+}
+
 static void test_inside(void **state)
 {
 	struct fixture f;
@@ -1301,7 +1326,8 @@ static void test_two_cpus(void **state)
 	end(&f);
 }
 
-/* A tick's reading may be dated before the last record: what is not charged then belongs to the next interval. */
+/* A tick's reading may be dated before the last record: what is not charged then belongs to the
+ * next interval. */
 static void test_reset_before_the_last_record(void **state)
 {
 	struct csw_slicer_cpu *cpu;
@@ -1329,6 +1355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
 		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_written_twice),
 		cmocka_unit_test(test_inside),
 		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_start_unknown),

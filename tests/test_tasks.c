@@ -510,7 +510,8 @@ static void test_mixed(void **state)
 #define MODEL_STEPS 400000
 
 struct model {
-	uint32_t row[MODEL_TIDS + 1]; /* 0: no live thread */
+	uint32_t row[MODEL_TIDS + 1];    /* 0: no live thread */
+	uint32_t before[MODEL_TIDS + 1]; /* a dead one that had this TID */
 	uint32_t live;
 };
 
@@ -520,6 +521,17 @@ static uint64_t next_random(uint64_t *x)
 	*x ^= *x >> 7;
 	*x ^= *x << 17;
 	return *x;
+}
+
+/* Whatever is guessed, the answer is the same: the right row, a dead thread's, another's, none. */
+static void check_guesses(struct fixture *f, const struct model *m, int32_t tid, uint64_t random)
+{
+	const uint32_t guesses[] = { m->row[tid], m->before[tid],
+				     (uint32_t)(random % (f->agg.nr + 8)), UINT32_MAX };
+
+	for (size_t i = 0; i < sizeof(guesses) / sizeof(*guesses); i++)
+		assert_int_equal(csw_tasks_find_near(&f->tasks, 1, tid, 0, guesses[i]),
+				 m->row[tid]);
 }
 
 static void model_step(struct fixture *f, struct model *m, uint64_t *seed, uint64_t t)
@@ -534,6 +546,7 @@ static void model_step(struct fixture *f, struct model *m, uint64_t *seed, uint6
 		forked(f, t, 1, tid, 1, MODEL_TIDS + 1);
 		assert_int_equal(f->agg.nr, nr + 1);
 		m->live += !m->row[tid];
+		m->before[tid] = m->row[tid];
 		m->row[tid] = (uint32_t)nr;
 		break;
 	case 2:
@@ -541,6 +554,7 @@ static void model_step(struct fixture *f, struct model *m, uint64_t *seed, uint6
 			break;
 		exits(f, t, 1, tid);
 		csw_tasks_dead(&f->tasks, m->row[tid]);
+		m->before[tid] = m->row[tid];
 		m->row[tid] = 0;
 		m->live--;
 		break;
@@ -550,6 +564,7 @@ static void model_step(struct fixture *f, struct model *m, uint64_t *seed, uint6
 			m->live++;
 		}
 		assert_int_equal(find(f, t, 1, tid), m->row[tid]);
+		check_guesses(f, m, tid, next_random(seed));
 	}
 	assert_int_equal(f->tasks.nr, m->live);
 }

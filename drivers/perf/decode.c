@@ -4,38 +4,25 @@
 #include <errno.h>
 #include <string.h>
 
+#include "drivers/perf/cursor.h"
+
 /* Sizes of the fixed parts behind the header. */
 #define TASK_BYTES 24 /* FORK, EXIT: pid, ppid, tid, ptid, time */
 #define COMM_BYTES 8  /* COMM: pid, tid, then the name */
 
 /* Parts of a sample that are of no interest here and stand before the cgroup; their sizes vary. */
 #define BETWEEN_READ_AND_CGROUP                                                                    \
-	(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |                      \
-	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |                     \
-	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |                  \
-	 PERF_SAMPLE_PHYS_ADDR)
+	(PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |               \
+	 PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |                     \
+	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR)
+/* ... but for these, which only files have and which are passed by there. */
+#define IN_FILES_ONLY (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
 /* Both byte orders go through the same code: everything below is inlined into one copy for each, so
  * that the live ring never asks which it is. */
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE CSW_CURSOR_INLINE
 
-struct cursor {
-	const unsigned char *at, *end;
-	bool swap;
-};
-
-INLINE int take_u64(struct cursor *c, uint64_t *out)
-{
-	if ((size_t)(c->end - c->at) < sizeof(*out))
-		return -EINVAL;
-	memcpy(out, c->at, sizeof(*out));
-	if (c->swap)
-		*out = __builtin_bswap64(*out);
-	c->at += sizeof(*out);
-	return 0;
-}
-
-INLINE int take_pair(struct cursor *c, int32_t *first, int32_t *second)
+INLINE int take_pair(struct csw_cursor *c, int32_t *first, int32_t *second)
 {
 	if ((size_t)(c->end - c->at) < 2 * sizeof(*first))
 		return -EINVAL;
@@ -49,7 +36,7 @@ INLINE int take_pair(struct cursor *c, int32_t *first, int32_t *second)
 	return 0;
 }
 
-INLINE int take_cpu(struct cursor *c, uint32_t *cpu)
+INLINE int take_cpu(struct csw_cursor *c, uint32_t *cpu)
 {
 	int32_t number, reserved;
 
@@ -59,7 +46,7 @@ INLINE int take_cpu(struct cursor *c, uint32_t *cpu)
 	return 0;
 }
 
-INLINE int take_reading(uint64_t read_format, struct cursor *c, struct csw_record *out,
+INLINE int take_reading(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
 			uint64_t *lost, struct csw_perf_extra *extra)
 {
 	bool group = read_format & PERF_FORMAT_GROUP;
@@ -67,31 +54,31 @@ INLINE int take_reading(uint64_t read_format, struct cursor *c, struct csw_recor
 	int ret = 0;
 
 	*lost = CSW_LOST_UNKNOWN;
-	if (group && take_u64(c, &nr) < 0)
+	if (group && csw_cursor_u64(c, &nr) < 0)
 		return -EINVAL;
 	if (nr > 1 + CSW_COUNTERS_MAX)
 		return -EINVAL;
 	/* In a group the times stand before the values, for a single event behind its value. */
 	if (!group)
-		ret |= take_u64(c, &out->values[0]);
+		ret |= csw_cursor_u64(c, &out->values[0]);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		ret |= take_u64(c, &out->enabled_ns);
+		ret |= csw_cursor_u64(c, &out->enabled_ns);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		ret |= take_u64(c, &out->running_ns);
+		ret |= csw_cursor_u64(c, &out->running_ns);
 	for (uint64_t i = 0; i < nr; i++) {
 		uint64_t lost_of_this;
 
 		if (group)
-			ret |= take_u64(c, &out->values[i]);
+			ret |= csw_cursor_u64(c, &out->values[i]);
 		if (read_format & PERF_FORMAT_ID) {
-			ret |= take_u64(c, &id);
+			ret |= csw_cursor_u64(c, &id);
 			if (extra && !ret)
 				extra->value_ids[i] = id;
 		} else if (extra) {
 			extra->value_ids[i] = 0;
 		}
 		if (read_format & PERF_FORMAT_LOST) {
-			ret |= take_u64(c, &lost_of_this);
+			ret |= csw_cursor_u64(c, &lost_of_this);
 			if (i == 0 && !ret)
 				*lost = lost_of_this;
 		}
@@ -105,7 +92,7 @@ INLINE int take_reading(uint64_t read_format, struct cursor *c, struct csw_recor
 int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
 			    struct csw_record *out, uint64_t *lost)
 {
-	struct cursor c = { at, (const unsigned char *)at + bytes, false };
+	struct csw_cursor c = { at, (const unsigned char *)at + bytes, false };
 
 	if (take_reading(read_format, &c, out, lost, NULL) < 0)
 		return -EINVAL;
@@ -114,33 +101,35 @@ int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
 
 /* What stands behind the reading and before the cgroup, for whoever wants the raw data of a
  * tracepoint: the call chain is stepped over. */
-INLINE int take_raw(uint64_t type, struct cursor *c, struct csw_perf_extra *extra)
+INLINE int take_raw(uint64_t type, struct csw_cursor *c, struct csw_perf_extra *extra)
 {
 	uint64_t nr;
 	uint32_t bytes;
 
 	if (type & PERF_SAMPLE_CALLCHAIN) {
-		if (take_u64(c, &nr) < 0 || nr > (uint64_t)(c->end - c->at) / sizeof(nr))
+		if (csw_cursor_u64(c, &nr) < 0 || nr > (uint64_t)(c->end - c->at) / sizeof(nr))
 			return -EINVAL;
 		c->at += nr * sizeof(nr);
 	}
 	if (!(type & PERF_SAMPLE_RAW))
 		return 0;
-	if ((size_t)(c->end - c->at) < sizeof(bytes))
+	if (csw_cursor_u32(c, &bytes) < 0)
 		return -EINVAL;
-	memcpy(&bytes, c->at, sizeof(bytes));
-	if (c->swap)
-		bytes = __builtin_bswap32(bytes);
-	c->at += sizeof(bytes);
 	if (bytes > (size_t)(c->end - c->at))
 		return -EINVAL;
 	extra->raw = c->at;
 	extra->raw_bytes = bytes;
+	c->at += bytes;
 	return 0;
 }
 
-INLINE int decode_sample(const struct csw_perf_form *form, struct cursor c, struct csw_record *out,
-			 struct csw_perf_extra *extra)
+bool csw_perf_says_cgroup(uint64_t sample_type)
+{
+	return (sample_type & PERF_SAMPLE_CGROUP) && !(sample_type & BETWEEN_READ_AND_CGROUP);
+}
+
+INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
+			 struct csw_record *out, struct csw_perf_extra *extra)
 {
 	const uint64_t type = form->sample_type;
 	uint64_t skipped, id = 0, period = 0, lost;
@@ -148,23 +137,23 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct cursor c, stru
 
 	out->type = CSW_RECORD_SAMPLE;
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		ret |= take_u64(&c, &id);
+		ret |= csw_cursor_u64(&c, &id);
 	if (type & PERF_SAMPLE_IP)
-		ret |= take_u64(&c, &skipped);
+		ret |= csw_cursor_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_TID)
 		ret |= take_pair(&c, &out->pid, &out->tid);
 	if (type & PERF_SAMPLE_TIME)
-		ret |= take_u64(&c, &out->time_ns);
+		ret |= csw_cursor_u64(&c, &out->time_ns);
 	if (type & PERF_SAMPLE_ADDR)
-		ret |= take_u64(&c, &skipped);
+		ret |= csw_cursor_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_ID)
-		ret |= take_u64(&c, &id);
+		ret |= csw_cursor_u64(&c, &id);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		ret |= take_u64(&c, &skipped);
+		ret |= csw_cursor_u64(&c, &skipped);
 	if (type & PERF_SAMPLE_CPU)
 		ret |= take_cpu(&c, &out->cpu);
 	if (type & PERF_SAMPLE_PERIOD)
-		ret |= take_u64(&c, &period);
+		ret |= csw_cursor_u64(&c, &period);
 	if (ret)
 		return -EINVAL;
 	if ((type & PERF_SAMPLE_READ) && take_reading(form->read_format, &c, out, &lost, extra) < 0)
@@ -175,15 +164,15 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct cursor c, stru
 		if (take_raw(type, &c, extra) < 0)
 			return -EINVAL;
 	}
-	if ((type & PERF_SAMPLE_CGROUP) && !(type & BETWEEN_READ_AND_CGROUP) &&
-	    take_u64(&c, &out->cgroup) < 0)
+	if (csw_perf_says_cgroup(type) && (extra || !(type & IN_FILES_ONLY)) &&
+	    csw_cursor_u64(&c, &out->cgroup) < 0)
 		return -EINVAL;
 	return 1;
 }
 
 /* The fields that sample_id_all puts at the end of every other record; takes them off the cursor's
  * end. */
-INLINE int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
+INLINE int take_sample_id(const struct csw_perf_form *form, struct csw_cursor *c,
 			  struct csw_record *out)
 {
 	static const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
@@ -191,30 +180,30 @@ INLINE int take_sample_id(const struct csw_perf_form *form, struct cursor *c,
 				       PERF_SAMPLE_IDENTIFIER;
 	const uint64_t type = form->sample_type;
 	size_t bytes = 8 * (size_t)__builtin_popcountll(type & fields);
-	struct cursor id;
+	struct csw_cursor id;
 	uint64_t skipped;
 
 	if (!form->sample_id_all)
 		return 0;
 	if ((size_t)(c->end - c->at) < bytes)
 		return -EINVAL;
-	id = (struct cursor){ c->end - bytes, c->end, c->swap };
+	id = (struct csw_cursor){ c->end - bytes, c->end, c->swap };
 	c->end -= bytes;
 	/* The size was checked as a whole. */
 	if (type & PERF_SAMPLE_TID)
 		take_pair(&id, &out->pid, &out->tid);
 	if (type & PERF_SAMPLE_TIME)
-		take_u64(&id, &out->time_ns);
+		csw_cursor_u64(&id, &out->time_ns);
 	if (type & PERF_SAMPLE_ID)
-		take_u64(&id, &skipped);
+		csw_cursor_u64(&id, &skipped);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		take_u64(&id, &skipped);
+		csw_cursor_u64(&id, &skipped);
 	if (type & PERF_SAMPLE_CPU)
 		take_cpu(&id, &out->cpu);
 	return 0;
 }
 
-INLINE int decode_switch(const struct perf_event_header *raw, struct cursor c,
+INLINE int decode_switch(const struct perf_event_header *raw, struct csw_cursor c,
 			 struct csw_record *out)
 {
 	bool leaves = raw->misc & PERF_RECORD_MISC_SWITCH_OUT;
@@ -228,7 +217,8 @@ INLINE int decode_switch(const struct perf_event_header *raw, struct cursor c,
 	return take_pair(&c, &out->other_pid, &out->other_tid) < 0 ? -EINVAL : 1;
 }
 
-INLINE int decode_task(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_task(const struct perf_event_header *raw, struct csw_cursor c,
+		       struct csw_record *out)
 {
 	if (c.end - c.at < TASK_BYTES)
 		return -EINVAL;
@@ -240,7 +230,8 @@ INLINE int decode_task(const struct perf_event_header *raw, struct cursor c, str
 	return 1;
 }
 
-INLINE int decode_comm(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_comm(const struct perf_event_header *raw, struct csw_cursor c,
+		       struct csw_record *out)
 {
 	size_t length;
 
@@ -258,22 +249,23 @@ INLINE int decode_comm(const struct perf_event_header *raw, struct cursor c, str
 	return 1;
 }
 
-INLINE int decode_lost(const struct perf_event_header *raw, struct cursor c, struct csw_record *out)
+INLINE int decode_lost(const struct perf_event_header *raw, struct csw_cursor c,
+		       struct csw_record *out)
 {
 	uint64_t id;
 
 	out->type = CSW_RECORD_LOST;
 	/* LOST: id, lost. LOST_SAMPLES has no id. */
-	if (raw->type == PERF_RECORD_LOST && take_u64(&c, &id) < 0)
+	if (raw->type == PERF_RECORD_LOST && csw_cursor_u64(&c, &id) < 0)
 		return -EINVAL;
-	return take_u64(&c, &out->lost) < 0 ? -EINVAL : 1;
+	return csw_cursor_u64(&c, &out->lost) < 0 ? -EINVAL : 1;
 }
 
 INLINE int decode(const struct csw_perf_form *form, const struct perf_event_header *raw,
 		  struct csw_record *out, struct csw_perf_extra *extra, bool swap)
 {
-	struct cursor c = { (const unsigned char *)(raw + 1),
-			    (const unsigned char *)raw + raw->size, swap };
+	struct csw_cursor c = { (const unsigned char *)(raw + 1),
+				(const unsigned char *)raw + raw->size, swap };
 
 	if (raw->size < sizeof(*raw))
 		return -EINVAL;
@@ -315,12 +307,26 @@ int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_he
 	return decode(form, raw, out, NULL, false);
 }
 
+/* What perf record -a writes of a group that is read. Where the fields are known when this is
+ * compiled, nothing is left of the questions which there are: a quarter of decode's work. */
+#define USUAL_TYPE                                                                                 \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_READ)
+
 int csw_perf_decode_file(const struct csw_perf_form *form, const struct perf_event_header *raw,
 			 struct csw_record *out, struct csw_perf_extra *extra, bool swap)
 {
+	const struct csw_perf_form usual = { .sample_type = USUAL_TYPE,
+					     .read_format = form->read_format,
+					     .sample_id_all = true };
+
 	extra->raw = NULL;
 	extra->id = extra->period = 0;
 	out->nr_values = 0;
 	out->enabled_ns = out->running_ns = 0;
-	return swap ? decode(form, raw, out, extra, true) : decode(form, raw, out, extra, false);
+	if (swap)
+		return decode(form, raw, out, extra, true);
+	if (form->sample_type == USUAL_TYPE && form->sample_id_all)
+		return decode(&usual, raw, out, extra, false);
+	return decode(form, raw, out, extra, false);
 }

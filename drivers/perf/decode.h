@@ -25,6 +25,9 @@ struct csw_perf_form {
 	bool sample_id_all;
 };
 
+/* Does a sample of a file say its cgroup where this reader finds it? */
+bool csw_perf_says_cgroup(uint64_t sample_type);
+
 /* 1: *out filled in. 0: a record of no interest here. -EINVAL: its size cannot hold what its type
  * promises. */
 int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,

@@ -21,22 +21,6 @@ enum {
 	AT_CONFIG2 = 64,
 };
 
-static uint32_t get32(const unsigned char *at, bool swap)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return swap ? __builtin_bswap32(value) : value;
-}
-
-static uint64_t get64(const unsigned char *at, bool swap)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return swap ? __builtin_bswap64(value) : value;
-}
-
 /* Bit-fields are laid out from the other end of each byte by machines of the other order, and the
  * bytes stand as they are. */
 static uint64_t get_flags(const unsigned char *at, bool swap)
@@ -95,7 +79,7 @@ int csw_file_attrs_add(struct csw_file_attrs *a, const void *at, size_t bytes, b
 {
 	const unsigned char *from = at;
 	struct csw_file_attr *attr, *attrs;
-	uint32_t size = bytes >= CSW_ATTR_BYTES_MIN ? get32(from + AT_SIZE, swap) : 0;
+	uint32_t size = bytes >= CSW_ATTR_BYTES_MIN ? csw_file_u32(from + AT_SIZE, swap) : 0;
 
 	if (!size)
 		size = CSW_ATTR_BYTES_MIN;
@@ -109,17 +93,17 @@ int csw_file_attrs_add(struct csw_file_attrs *a, const void *at, size_t bytes, b
 	a->attrs = attrs;
 	attr = &attrs[a->nr++];
 	*attr = (struct csw_file_attr){
-		.type = get32(from + AT_TYPE, swap),
-		.config = get64(from + AT_CONFIG, swap),
-		.config1 = get64(from + AT_CONFIG1, swap),
-		.config2 = size >= AT_CONFIG2 + 8 ? get64(from + AT_CONFIG2, swap) : 0,
-		.bp_type = get32(from + AT_BP_TYPE, swap),
-		.period = get64(from + AT_PERIOD, swap),
+		.type = csw_file_u32(from + AT_TYPE, swap),
+		.config = csw_file_u64(from + AT_CONFIG, swap),
+		.config1 = csw_file_u64(from + AT_CONFIG1, swap),
+		.config2 = size >= AT_CONFIG2 + 8 ? csw_file_u64(from + AT_CONFIG2, swap) : 0,
+		.bp_type = csw_file_u32(from + AT_BP_TYPE, swap),
+		.period = csw_file_u64(from + AT_PERIOD, swap),
 		.flags = get_flags(from + AT_FLAGS, swap),
 		.column = CSW_NO_COLUMN,
 	};
-	attr->form.sample_type = get64(from + AT_SAMPLE_TYPE, swap);
-	attr->form.read_format = get64(from + AT_READ_FORMAT, swap);
+	attr->form.sample_type = csw_file_u64(from + AT_SAMPLE_TYPE, swap);
+	attr->form.read_format = csw_file_u64(from + AT_READ_FORMAT, swap);
 	attr->form.sample_id_all = attr->flags & CSW_ATTR_SAMPLE_ID_ALL;
 	find_fields(attr);
 	if (attr->form.sample_type != attrs[0].form.sample_type ||
@@ -177,66 +161,6 @@ struct csw_file_id *csw_file_attrs_find(const struct csw_file_attrs *a, uint64_t
 	struct csw_file_id *slot = a->ids && id ? slot_of(a->ids, a->mask, id) : NULL;
 
 	return slot && slot->id ? slot : NULL;
-}
-
-/* The fields of a record stand where the first attr says: a file in which that differs cannot be
- * read by anybody. */
-int64_t csw_file_attrs_of(const struct csw_file_attrs *a, const struct perf_event_header *raw,
-			  bool swap)
-{
-	const unsigned char *at = (const unsigned char *)raw;
-	const struct csw_file_attr *first = a->attrs;
-	const struct csw_file_id *found;
-	uint64_t id;
-
-	if (!a->nr)
-		return -EBADMSG;
-	if (a->nr == 1)
-		return 0;
-	/* Only a sample is of one event; of the others all that matters is their form. */
-	if (raw->type != PERF_RECORD_SAMPLE && !a->several_forms)
-		return 0;
-	if (raw->type == PERF_RECORD_SAMPLE) {
-		if (!first->id_at || first->id_at + 8u > raw->size)
-			return 0;
-		id = get64(at + first->id_at, swap);
-	} else {
-		if (!first->id_back || sizeof(*raw) + first->id_back > raw->size)
-			return 0;
-		id = get64(at + raw->size - first->id_back, swap);
-	}
-	if (!id)
-		return 0; /* made by perf itself, in the form of the first */
-	found = csw_file_attrs_find(a, id);
-	return found ? (int64_t)found->attr : -1;
-}
-
-uint64_t csw_file_attrs_time(const struct csw_file_attr *attr, const struct perf_event_header *raw,
-			     bool swap)
-{
-	const unsigned char *at = (const unsigned char *)raw;
-
-	if (raw->type == PERF_RECORD_SAMPLE)
-		return attr->time_at && attr->time_at + 8u <= raw->size
-			       ? get64(at + attr->time_at, swap)
-			       : 0;
-	return attr->time_back && sizeof(*raw) + attr->time_back <= raw->size
-		       ? get64(at + raw->size - attr->time_back, swap)
-		       : 0;
-}
-
-uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr, const struct perf_event_header *raw,
-			    bool swap)
-{
-	const unsigned char *at = (const unsigned char *)raw;
-
-	if (raw->type == PERF_RECORD_SAMPLE)
-		return attr->cpu_at && attr->cpu_at + 4u <= raw->size
-			       ? get32(at + attr->cpu_at, swap)
-			       : UINT32_MAX;
-	return attr->cpu_back && sizeof(*raw) + attr->cpu_back <= raw->size
-		       ? get32(at + raw->size - attr->cpu_back, swap)
-		       : UINT32_MAX;
 }
 
 /* ---- names ---- */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/perf/cursor.h"
 #include "drivers/perfdata/perfdata.h"
 
 enum feature {
@@ -31,39 +32,12 @@ enum feature {
 	FEATURE_META_INFO = 129, /* simpleperf's */
 };
 
-struct part {
-	const unsigned char *at, *end;
-	bool swap;
-};
-
-static bool take32(struct part *p, uint32_t *out)
-{
-	if ((size_t)(p->end - p->at) < sizeof(*out))
-		return false;
-	memcpy(out, p->at, sizeof(*out));
-	if (p->swap)
-		*out = __builtin_bswap32(*out);
-	p->at += sizeof(*out);
-	return true;
-}
-
-static bool take64(struct part *p, uint64_t *out)
-{
-	if ((size_t)(p->end - p->at) < sizeof(*out))
-		return false;
-	memcpy(out, p->at, sizeof(*out));
-	if (p->swap)
-		*out = __builtin_bswap64(*out);
-	p->at += sizeof(*out);
-	return true;
-}
-
 /* A length, then so many bytes, filled up with NULs. */
-static bool take_text(struct part *p, const char **text, size_t *length)
+static bool take_text(struct csw_cursor *p, const char **text, size_t *length)
 {
 	uint32_t bytes;
 
-	if (!take32(p, &bytes) || bytes > (size_t)(p->end - p->at))
+	if (csw_cursor_u32(p, &bytes) < 0 || bytes > (size_t)(p->end - p->at))
 		return false;
 	*text = (const char *)p->at;
 	*length = strnlen(*text, bytes);
@@ -97,7 +71,7 @@ int csw_features_note(struct csw_features *f, const char *name, const char *form
 	return 0;
 }
 
-static int note_text(struct csw_features *f, const char *name, struct part *p)
+static int note_text(struct csw_features *f, const char *name, struct csw_cursor *p)
 {
 	const char *text;
 	size_t length;
@@ -107,11 +81,11 @@ static int note_text(struct csw_features *f, const char *name, struct part *p)
 	return csw_features_note(f, name, "%.*s", (int)length, text);
 }
 
-static int note_cpus(struct csw_features *f, struct part *p)
+static int note_cpus(struct csw_features *f, struct csw_cursor *p)
 {
 	uint32_t available, online;
 
-	if (!take32(p, &available) || !take32(p, &online))
+	if (csw_cursor_u32(p, &available) < 0 || csw_cursor_u32(p, &online) < 0)
 		return 0;
 	f->nr_cpus = available;
 	return csw_features_note(f, "CPUs", "%u, %u of them online", available, online);
@@ -135,7 +109,7 @@ static void judge_word(struct csw_features *f, const char *word, size_t length)
 	}
 }
 
-static int note_command(struct csw_features *f, struct part *p)
+static int note_command(struct csw_features *f, struct csw_cursor *p)
 {
 	char *line = NULL;
 	size_t bytes = 0, length;
@@ -147,7 +121,7 @@ static int note_command(struct csw_features *f, struct part *p)
 
 	if (!memory)
 		return -ENOMEM;
-	if (!take32(p, &nr))
+	if (csw_cursor_u32(p, &nr) < 0)
 		nr = 0;
 	for (uint32_t i = 0; i < nr && take_text(p, &word, &length); i++) {
 		behind |= length == 2 && !memcmp(word, "--", 2);
@@ -167,7 +141,7 @@ static int note_command(struct csw_features *f, struct part *p)
 /* ---- events ---- */
 
 /* The ids say which event is meant; an event without ids is meant by its place. */
-static int describe_event(struct csw_features *f, struct csw_file_attrs *a, struct part *p,
+static int describe_event(struct csw_features *f, struct csw_file_attrs *a, struct csw_cursor *p,
 			  uint32_t attr_bytes, uint32_t nr)
 {
 	struct csw_file_id *found = NULL;
@@ -178,12 +152,12 @@ static int describe_event(struct csw_features *f, struct csw_file_attrs *a, stru
 	if (attr_bytes > (size_t)(p->end - p->at))
 		return -EBADMSG;
 	p->at += attr_bytes;
-	if (!take32(p, &nr_ids) || !take_text(p, &name, &length))
+	if (csw_cursor_u32(p, &nr_ids) < 0 || !take_text(p, &name, &length))
 		return -EBADMSG;
 	for (uint32_t i = 0; i < nr_ids; i++) {
 		uint64_t id;
 
-		if (!take64(p, &id))
+		if (csw_cursor_u64(p, &id) < 0)
 			return -EBADMSG;
 		if (!found)
 			found = csw_file_attrs_find(a, id);
@@ -195,12 +169,12 @@ static int describe_event(struct csw_features *f, struct csw_file_attrs *a, stru
 	return csw_features_note(f, "event", "%.*s", (int)length, name);
 }
 
-static int describe_events(struct csw_features *f, struct csw_file_attrs *a, struct part *p)
+static int describe_events(struct csw_features *f, struct csw_file_attrs *a, struct csw_cursor *p)
 {
 	uint32_t nr, attr_bytes;
 	int ret = 0;
 
-	if (!take32(p, &nr) || !take32(p, &attr_bytes))
+	if (csw_cursor_u32(p, &nr) < 0 || csw_cursor_u32(p, &attr_bytes) < 0)
 		return 0;
 	for (uint32_t i = 0; i < nr && i < CSW_ATTRS_MAX && ret == 0; i++)
 		ret = describe_event(f, a, p, attr_bytes, i);
@@ -233,7 +207,7 @@ static void describe_simpleperf_events(struct csw_file_attrs *a, const char *tex
 }
 
 /* Pairs of texts, each with its NUL. */
-static int read_meta_info(struct csw_features *f, struct csw_file_attrs *a, struct part *p)
+static int read_meta_info(struct csw_features *f, struct csw_file_attrs *a, struct csw_cursor *p)
 {
 	const char *at = (const char *)p->at, *end = (const char *)p->end;
 	int ret = 0;
@@ -301,11 +275,11 @@ void csw_features_tracing(struct csw_features *f, const unsigned char *at, size_
 
 /* ---- all of them ---- */
 
-static int note_time_span(struct csw_features *f, struct part *p)
+static int note_time_span(struct csw_features *f, struct csw_cursor *p)
 {
 	uint64_t first, last;
 
-	if (!take64(p, &first) || !take64(p, &last))
+	if (csw_cursor_u64(p, &first) < 0 || csw_cursor_u64(p, &last) < 0)
 		return 0;
 	return csw_features_note(
 		f, "sample time", "%llu.%09llu to %llu.%09llu s",
@@ -313,45 +287,47 @@ static int note_time_span(struct csw_features *f, struct part *p)
 		(unsigned long long)last / 1000000000, (unsigned long long)last % 1000000000);
 }
 
-static int note_pmus(struct csw_features *f, struct part *p)
+static int note_pmus(struct csw_features *f, struct csw_cursor *p)
 {
 	uint32_t nr, type;
 	const char *name;
 	size_t length;
 	int ret = 0;
 
-	if (!take32(p, &nr))
+	if (csw_cursor_u32(p, &nr) < 0)
 		return 0;
 	for (uint32_t i = 0; i < nr && ret == 0; i++) {
-		if (!take32(p, &type) || !take_text(p, &name, &length))
+		if (csw_cursor_u32(p, &type) < 0 || !take_text(p, &name, &length))
 			return 0;
 		ret = csw_features_note(f, "PMU", "%.*s = %u", (int)length, name, type);
 	}
 	return ret;
 }
 
-static int note_memory(struct csw_features *f, struct part *p)
+static int note_memory(struct csw_features *f, struct csw_cursor *p)
 {
 	uint64_t kib;
 
-	return take64(p, &kib) ? csw_features_note(f, "memory", "%llu KiB", (unsigned long long)kib)
-			       : 0;
+	return csw_cursor_u64(p, &kib) == 0
+		       ? csw_features_note(f, "memory", "%llu KiB", (unsigned long long)kib)
+		       : 0;
 }
 
-static int note_clock(struct csw_features *f, struct part *p)
+static int note_clock(struct csw_features *f, struct csw_cursor *p)
 {
 	uint64_t ns;
 
-	return take64(p, &ns)
+	return csw_cursor_u64(p, &ns) == 0
 		       ? csw_features_note(f, "clock resolution", "%llu ns", (unsigned long long)ns)
 		       : 0;
 }
 
-static int note_compression(struct csw_features *f, struct part *p)
+static int note_compression(struct csw_features *f, struct csw_cursor *p)
 {
 	uint32_t version, type, level, ratio;
 
-	if (!take32(p, &version) || !take32(p, &type) || !take32(p, &level) || !take32(p, &ratio))
+	if (csw_cursor_u32(p, &version) < 0 || csw_cursor_u32(p, &type) < 0 ||
+	    csw_cursor_u32(p, &level) < 0 || csw_cursor_u32(p, &ratio) < 0)
 		return 0;
 	return csw_features_note(f, "compressed", "%s, level %u, ratio %u",
 				 type == 1 ? "zstd" : "unknown", level, ratio);
@@ -360,7 +336,7 @@ static int note_compression(struct csw_features *f, struct part *p)
 int csw_features_add(struct csw_features *f, struct csw_file_attrs *a, uint32_t feature,
 		     const unsigned char *at, size_t bytes, bool swap)
 {
-	struct part p = { at, at + bytes, swap };
+	struct csw_cursor p = { at, at + bytes, swap };
 
 	switch (feature) {
 	case FEATURE_TRACING_DATA:

@@ -36,7 +36,7 @@ static int extend_run(struct csw_order *o, uint64_t time_ns)
 		return 0;
 	}
 	if (o->nr_runs == o->runs_capacity) {
-		uint32_t *heap;
+		struct csw_order_head *heap;
 
 		if (o->nr_runs > UINT32_MAX / 2 ||
 		    grow((void **)&o->runs, &o->runs_capacity, 64, sizeof(*o->runs)) < 0)
@@ -65,39 +65,35 @@ int csw_order_add(struct csw_order *o, const struct csw_ref *ref)
 }
 
 /* Ties go to the run that began earlier in the file. */
-static bool earlier(const struct csw_order *o, uint32_t a, uint32_t b)
+static bool earlier(const struct csw_order_head *a, const struct csw_order_head *b)
 {
-	uint64_t x = o->refs[o->runs[a].at].time_ns, y = o->refs[o->runs[b].at].time_ns;
-
-	return x < y || (x == y && a < b);
+	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->run < b->run);
 }
 
 static void sift_down(struct csw_order *o, size_t i)
 {
-	uint32_t run = o->heap[i];
+	struct csw_order_head head = o->heap[i];
 
 	for (;;) {
 		size_t child = 2 * i + 1;
 
-		if (child + 1 < o->nr_heap && earlier(o, o->heap[child + 1], o->heap[child]))
+		if (child + 1 < o->nr_heap && earlier(&o->heap[child + 1], &o->heap[child]))
 			child++;
-		if (child >= o->nr_heap || !earlier(o, o->heap[child], run))
+		if (child >= o->nr_heap || !earlier(&o->heap[child], &head))
 			break;
 		o->heap[i] = o->heap[child];
 		i = child;
 	}
-	o->heap[i] = run;
+	o->heap[i] = head;
 }
 
 /* Up to there the first run goes on without asking the others. */
 static void note_second(struct csw_order *o)
 {
 	o->second_ns = UINT64_MAX;
-	for (size_t i = 1; i < 3 && i < o->nr_heap; i++) {
-		uint64_t ns = o->refs[o->runs[o->heap[i]].at].time_ns;
-
-		o->second_ns = ns < o->second_ns ? ns : o->second_ns;
-	}
+	for (size_t i = 1; i < 3 && i < o->nr_heap; i++)
+		o->second_ns =
+			o->heap[i].time_ns < o->second_ns ? o->heap[i].time_ns : o->second_ns;
 }
 
 static void begin(struct csw_order *o, uint64_t limit_ns)
@@ -106,7 +102,8 @@ static void begin(struct csw_order *o, uint64_t limit_ns)
 	o->handing_out = true;
 	o->nr_heap = 0;
 	for (size_t i = 0; i < o->nr_runs; i++)
-		o->heap[o->nr_heap++] = (uint32_t)i;
+		o->heap[o->nr_heap++] =
+			(struct csw_order_head){ o->refs[o->runs[i].at].time_ns, (uint32_t)i };
 	for (size_t i = o->nr_heap / 2; i-- > 0;)
 		sift_down(o, i);
 	note_second(o);
@@ -181,11 +178,11 @@ int csw_order_next(struct csw_order *o, struct csw_ref *ref)
 
 	if (!o->handing_out)
 		return 0;
-	if (!o->nr_heap || o->refs[o->runs[o->heap[0]].at].time_ns > o->limit_ns) {
+	if (!o->nr_heap || o->heap[0].time_ns > o->limit_ns) {
 		compact(o);
 		return 0;
 	}
-	run = &o->runs[o->heap[0]];
+	run = &o->runs[o->heap[0].run];
 	*ref = o->refs[run->at++];
 	/* It was read a whole round ago, and has left the caches since. */
 	if (run->at + PREFETCH < run->end) {
@@ -199,9 +196,12 @@ int csw_order_next(struct csw_order *o, struct csw_ref *ref)
 		if (o->nr_heap)
 			sift_down(o, 0);
 		note_second(o);
-	} else if (o->refs[run->at].time_ns >= o->second_ns) {
-		sift_down(o, 0);
-		note_second(o);
+	} else {
+		o->heap[0].time_ns = o->refs[run->at].time_ns;
+		if (o->heap[0].time_ns >= o->second_ns) {
+			sift_down(o, 0);
+			note_second(o);
+		}
 	}
 	if (ref->time_ns < o->last_ns)
 		o->late++;

@@ -51,6 +51,15 @@ enum cpu_state {
 	CPU_COUNTING,
 };
 
+/* Where the values of a reading go, by their ids: a CPU's readings all look alike, so one search is
+ * enough for as long as they do. */
+struct layout {
+	uint32_t nr, trigger;
+	size_t nr_ids; /* that the file had said by then */
+	uint64_t ids[1 + CSW_COUNTERS_MAX];
+	uint32_t to[1 + CSW_COUNTERS_MAX]; /* in values; CSW_NO_COLUMN: nowhere */
+};
+
 /* pid/tid: CPU_LEFT: who comes; SWITCHES_BY_SAMPLES: who left last. */
 struct cpu {
 	uint32_t state; /* enum cpu_state */
@@ -61,8 +70,10 @@ struct cpu {
 		exit_tid;  /* who has begun to exit since the last sample; tid -1: nobody */
 	bool sampled_last; /* no switch since the last sample */
 	int32_t sample_pid, sample_tid;
+	uint64_t sample_cgroup;
 	uint64_t enabled_ns, running_ns;
 	uint64_t values[1 + CSW_COUNTERS_MAX]; /* the last reading */
+	struct layout layout;
 };
 
 /* The last sample of a CPU's trigger waits for the record behind it; see add_ref. */
@@ -74,6 +85,7 @@ struct held {
 struct csw_driver {
 	struct csw_stream stream;
 	struct csw_order order;
+	struct csw_file_cgroups cgroups;
 	struct csw_plan *plan;
 	uint32_t switches; /* enum switches */
 	bool has_trigger, has_reading;
@@ -243,6 +255,16 @@ static void name_trigger(struct csw_driver *d, struct csw_event *event)
 	snprintf(event->became, sizeof(event->became), "%s", names[d->switches]);
 }
 
+static bool has_cgroups(const struct csw_file_attrs *a)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->nr; i++)
+		any |= !is_dummy(&a->attrs[i]) &&
+		       csw_perf_says_cgroup(a->attrs[i].form.sample_type);
+	return any;
+}
+
 /* A member of the trigger's group has no samples of its own and is read with it; the rest is only
  * sampled. */
 static int make_plan(struct csw_driver *d, struct csw_error *err)
@@ -255,13 +277,19 @@ static int make_plan(struct csw_driver *d, struct csw_error *err)
 	plan->trigger =
 		(struct csw_trigger){ .sav = 1, .phase = CSW_PHASE_BEFORE, .per_switch = 1 };
 	name_trigger(d, &plan->trigger.event);
+	if (plan->cgroups && !has_cgroups(a))
+		return csw_error_set(err, -EOPNOTSUPP,
+				     "its samples do not say in which cgroup they were taken: "
+				     "record with perf record --all-cgroups");
 	for (size_t i = 0; i < a->nr; i++) {
 		struct csw_file_attr *attr = &a->attrs[i];
 
 		if (attr->is_trigger || is_dummy(attr))
 			continue;
 		if (plan->nr_counters == CSW_COUNTERS_MAX)
-			return csw_error_set(err, -E2BIG, "the file has more than %d events",
+			return csw_error_set(err, -E2BIG,
+					     "the file has more than %d events, and a table has "
+					     "no more columns; record fewer",
 					     CSW_COUNTERS_MAX);
 		if (!d->has_reading || attr->period)
 			plan->estimated |= 1u << plan->nr_counters;
@@ -280,6 +308,7 @@ static void perfdata_close(struct csw_driver *d)
 	for (unsigned i = 0; d->held && i < CPUS_MAX; i++)
 		csw_block_put(&d->stream.blocks, d->held[i].ref.block);
 	csw_order_free(&d->order, &d->stream.blocks);
+	csw_file_cgroups_free(&d->cgroups);
 	csw_stream_close(&d->stream);
 	free(d->cpus);
 	free(d->held);
@@ -397,6 +426,11 @@ static int perfdata_tick(struct csw_driver *d, struct csw_error *err)
 	return 0; /* a recording has the readings that it has */
 }
 
+static const char *perfdata_cgroup_path(struct csw_driver *d, uint64_t id)
+{
+	return csw_file_cgroups_path(&d->cgroups, id);
+}
+
 static int perfdata_stop(struct csw_driver *d, struct csw_error *err)
 {
 	(void)err;
@@ -492,6 +526,9 @@ static int read_one(struct csw_driver *d)
 		csw_order_round(&d->order);
 		return 0;
 	}
+	if (raw.header->type == PERF_RECORD_CGROUP)
+		return d->plan->cgroups ? csw_file_cgroups_add(&d->cgroups, raw.header, s->swap)
+					: 0;
 	attr = csw_file_attrs_of(&s->attrs, raw.header, s->swap);
 	if (attr == -EBADMSG) {
 		csw_error_set(&s->damage, -EBADMSG,
@@ -562,6 +599,7 @@ static void push_reading(struct csw_driver *d, uint32_t type, uint32_t nr, uint6
 
 	rec->pid = cpu->sample_pid;
 	rec->tid = cpu->sample_tid;
+	rec->cgroup = cpu->sample_cgroup;
 	rec->enabled_ns = cpu->enabled_ns;
 	rec->running_ns = cpu->running_ns;
 	rec->nr_values = 1 + d->plan->nr_counters;
@@ -593,43 +631,79 @@ static void push_switch(struct csw_driver *d, uint32_t nr, const struct csw_reco
 	rec->other_tid = out->tid;
 }
 
-static void push_copy(struct csw_driver *d, const struct csw_record *rec)
+/* The usual case: the record that was read goes out itself, behind nothing else (true), else a copy
+ * of it waits for its turn. */
+static bool send(struct csw_driver *d, const struct csw_record *rec)
 {
-	struct csw_record *copy = push(d, rec->type, rec->cpu, rec->time_ns);
+	if (!d->nr_pending)
+		return true;
+	csw_record_copy(&d->pending[d->nr_pending++], rec);
+	return false;
+}
 
-	copy->pid = rec->pid;
-	copy->tid = rec->tid;
-	copy->other_pid = rec->other_pid;
-	copy->other_tid = rec->other_tid;
-	copy->flags = rec->flags;
-	copy->lost = rec->lost;
+/* The same for a trigger's sample, with the reading in the columns' order. */
+static bool send_reading(struct csw_driver *d, struct csw_record *rec)
+{
+	const struct cpu *cpu = &d->cpus[rec->cpu];
+
+	rec->enabled_ns = cpu->enabled_ns;
+	rec->running_ns = cpu->running_ns;
+	rec->nr_values = 1 + d->plan->nr_counters;
+	for (uint32_t i = 0; i < rec->nr_values; i++)
+		rec->values[i] = cpu->values[i];
+	return send(d, rec);
 }
 
 /* ---- samples of the trigger ---- */
+
+static bool fits(const struct layout *l, const struct csw_driver *d, uint32_t nr, uint32_t trigger)
+{
+	bool same = l->nr == nr && l->trigger == trigger && l->nr_ids == d->stream.attrs.nr_ids;
+
+	for (uint32_t i = 0; i < nr && same; i++)
+		same = l->ids[i] == d->extra.value_ids[i];
+	return same;
+}
+
+static void lay_out(struct layout *l, const struct csw_driver *d, uint32_t nr, uint32_t trigger)
+{
+	const struct csw_file_attrs *a = &d->stream.attrs;
+
+	l->nr = nr;
+	l->trigger = trigger;
+	l->nr_ids = a->nr_ids;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct csw_file_id *id = csw_file_attrs_find(a, d->extra.value_ids[i]);
+		uint64_t attr = id ? id->attr : trigger + (uint64_t)i;
+		uint32_t column = attr < a->nr ? a->attrs[attr].column : CSW_NO_COLUMN;
+
+		l->ids[i] = d->extra.value_ids[i];
+		l->to[i] = CSW_NO_COLUMN;
+		if (i == 0)
+			l->to[0] = 0;
+		else if (column != CSW_NO_COLUMN && !(d->plan->estimated >> column & 1))
+			l->to[i] = 1 + column;
+	}
+}
 
 /* The reading of a trigger's sample, its values to the columns whose they are. */
 static void take_reading(struct csw_driver *d, struct cpu *cpu, const struct csw_record *rec,
 			 uint32_t trigger)
 {
-	const struct csw_file_attrs *a = &d->stream.attrs;
-
 	cpu->sample_pid = rec->pid;
 	cpu->sample_tid = rec->tid;
+	cpu->sample_cgroup = rec->cgroup;
 	if (!d->has_reading) {
 		cpu->values[0]++;
 		return;
 	}
 	cpu->enabled_ns = rec->enabled_ns;
 	cpu->running_ns = rec->running_ns;
+	if (!fits(&cpu->layout, d, rec->nr_values, trigger))
+		lay_out(&cpu->layout, d, rec->nr_values, trigger);
 	for (uint32_t i = 0; i < rec->nr_values; i++) {
-		const struct csw_file_id *id = csw_file_attrs_find(a, d->extra.value_ids[i]);
-		uint64_t attr = id ? id->attr : trigger + (uint64_t)i;
-		uint32_t column = attr < a->nr ? a->attrs[attr].column : CSW_NO_COLUMN;
-
-		if (i == 0)
-			cpu->values[0] = rec->values[0];
-		else if (column != CSW_NO_COLUMN && !(d->plan->estimated >> column & 1))
-			cpu->values[1 + column] = rec->values[i];
+		if (cpu->layout.to[i] != CSW_NO_COLUMN)
+			cpu->values[cpu->layout.to[i]] = rec->values[i];
 	}
 }
 
@@ -707,7 +781,8 @@ static void switch_by_sample(struct csw_driver *d, struct cpu *cpu, const struct
 	cpu->exit_tid = -1;
 }
 
-static void on_trigger(struct csw_driver *d, struct csw_record *rec, uint32_t attr)
+/* true: rec goes out as it is now, as of the functions below. */
+static bool on_trigger(struct csw_driver *d, struct csw_record *rec, uint32_t attr)
 {
 	struct cpu *cpu = &d->cpus[rec->cpu];
 
@@ -717,22 +792,20 @@ static void on_trigger(struct csw_driver *d, struct csw_record *rec, uint32_t at
 	if (d->switches == SWITCHES_BY_TRACEPOINT) {
 		take_reading(d, cpu, rec, attr);
 		switch_by_tracepoint(d, cpu, rec);
-		return;
+		return false;
 	}
 	if (d->switches == SWITCHES_BY_SAMPLES) {
 		switch_by_sample(d, cpu, rec);
 		take_reading(d, cpu, rec, attr);
-		if (cpu->state == CPU_COUNTING)
-			push_reading(d, CSW_RECORD_SAMPLE, rec->cpu, rec->time_ns);
 		cpu->sampled_last = true;
-		return;
+		return cpu->state == CPU_COUNTING && send_reading(d, rec);
 	}
 	take_reading(d, cpu, rec, attr);
 	cpu->sampled_last = true;
 	if (cpu->state == CPU_COUNTING)
-		push_reading(d, CSW_RECORD_SAMPLE, rec->cpu, rec->time_ns);
-	else
-		cpu->state = CPU_SAMPLED;
+		return send_reading(d, rec);
+	cpu->state = CPU_SAMPLED;
+	return false;
 }
 
 /* ---- switch records ---- */
@@ -749,33 +822,35 @@ static void push_own_sample(struct csw_driver *d, const struct csw_record *rec)
 	push_reading(d, CSW_RECORD_SAMPLE, rec->cpu, rec->time_ns);
 }
 
-static void on_out(struct csw_driver *d, struct cpu *cpu, const struct csw_record *rec)
+static bool on_out(struct csw_driver *d, struct cpu *cpu, const struct csw_record *rec)
 {
 	if (cpu->state == CPU_LEFT)
 		push_start(d, rec->cpu, cpu->pid, cpu->tid, cpu->since_ns);
 	if (cpu->state == CPU_COUNTING) {
 		push_own_sample(d, rec);
-		push_copy(d, rec);
-	} else if (cpu->state == CPU_SAMPLED || !d->has_trigger) {
+		return send(d, rec);
+	}
+	if (cpu->state == CPU_SAMPLED || !d->has_trigger) {
 		cpu->state = CPU_LEFT;
 		cpu->pid = rec->other_pid;
 		cpu->tid = rec->other_tid;
 		cpu->since_ns = rec->time_ns;
 	}
+	return false;
 }
 
-static void on_in(struct csw_driver *d, struct cpu *cpu, const struct csw_record *rec, bool wide)
+static bool on_in(struct csw_driver *d, struct cpu *cpu, const struct csw_record *rec, bool wide)
 {
 	if (cpu->state == CPU_LEFT) {
 		push_start(d, rec->cpu, cpu->pid, cpu->tid, cpu->since_ns);
 		if (cpu->tid == rec->tid)
-			return;
+			return false;
 	} else if (cpu->state == CPU_SAMPLED || (cpu->state == CPU_BEFORE && !d->has_trigger)) {
 		push_start(d, rec->cpu, rec->pid, rec->tid, rec->time_ns);
-		return;
+		return false;
 	}
 	if (cpu->state != CPU_COUNTING)
-		return;
+		return false;
 	if (!wide) {
 		/* Who ran since the last thread of the recording left is not in the file. */
 		struct csw_record *out;
@@ -785,18 +860,15 @@ static void on_in(struct csw_driver *d, struct cpu *cpu, const struct csw_record
 		out->other_pid = rec->pid;
 		out->other_tid = rec->tid;
 	}
-	push_copy(d, rec);
+	return send(d, rec);
 }
 
-static void on_switch(struct csw_driver *d, const struct csw_record *rec, bool wide)
+static bool on_switch(struct csw_driver *d, const struct csw_record *rec, bool wide)
 {
 	struct cpu *cpu = &d->cpus[rec->cpu];
 
 	cpu->sampled_last = false;
-	if (rec->type == CSW_RECORD_SWITCH_OUT)
-		on_out(d, cpu, rec);
-	else
-		on_in(d, cpu, rec, wide);
+	return rec->type == CSW_RECORD_SWITCH_OUT ? on_out(d, cpu, rec) : on_in(d, cpu, rec, wide);
 }
 
 /* ---- ordinary samples ---- */
@@ -812,6 +884,8 @@ static void add_estimate(struct csw_driver *d, struct csw_record *rec, uint32_t 
 		rec->values[1 + column] = 0;
 	rec->flags |= 1u << column;
 	rec->values[1 + column] += amount;
+	if (rec->nr_values < 2 + column)
+		rec->nr_values = 2 + column;
 }
 
 /* true: rec is to go out as it is now. */
@@ -820,13 +894,14 @@ static bool on_estimate(struct csw_driver *d, struct csw_record *rec, uint32_t n
 	struct csw_file_attrs *a = &d->stream.attrs;
 	const struct csw_file_attr *attr = &a->attrs[nr];
 	uint64_t values[1 + CSW_COUNTERS_MAX];
+	const uint32_t nr_values = rec->nr_values;
 	bool read = false;
 
 	rec->type = CSW_RECORD_ESTIMATE;
-	memcpy(values, rec->values, rec->nr_values * sizeof(*values));
+	memcpy(values, rec->values, nr_values * sizeof(*values));
 	/* With a reading the period is no more than a hint: the differences are what was counted.
 	 */
-	for (uint32_t i = 0; i < rec->nr_values; i++) {
+	for (uint32_t i = 0; i < nr_values; i++) {
 		struct csw_file_id *id = csw_file_attrs_find(a, d->extra.value_ids[i]);
 
 		if (!id)
@@ -922,14 +997,11 @@ static bool work_off(struct csw_driver *d, struct csw_record *rec, const struct 
 	case CSW_RECORD_SAMPLE:
 		if (!d->stream.attrs.attrs[ref->attr].is_trigger)
 			return on_estimate(d, rec, ref->attr);
-		if (slices)
-			on_trigger(d, rec, ref->attr);
-		return false;
+		return slices && on_trigger(d, rec, ref->attr);
 	case CSW_RECORD_SWITCH_OUT:
 	case CSW_RECORD_SWITCH_IN:
-		if (slices && d->switches == SWITCHES_RECORDS)
-			on_switch(d, rec, ref->header->type == PERF_RECORD_SWITCH_CPU_WIDE);
-		return false;
+		return slices && d->switches == SWITCHES_RECORDS &&
+		       on_switch(d, rec, ref->header->type == PERF_RECORD_SWITCH_CPU_WIDE);
 	default:
 		/* LOST, THROTTLE, UNTHROTTLE; perf's own ones at the end have no time. */
 		if (d->switches == SWITCHES_NONE) {
@@ -961,6 +1033,8 @@ static int decode(struct csw_driver *d, const struct csw_ref *ref, struct csw_re
 	}
 	if (ret <= 0)
 		return ret;
+	if (!d->plan->cgroups)
+		rec->cgroup = 0;
 	rec->time_ns = ref->time_ns; /* what it says, or what add_ref made of it */
 	return work_off(d, rec, ref);
 }
@@ -990,15 +1064,11 @@ static bool push_stop(struct csw_driver *d)
 
 static bool pop(struct csw_driver *d, struct csw_record *rec)
 {
-	const struct csw_record *from;
-
 	if (d->next_pending == d->nr_pending) {
 		d->next_pending = d->nr_pending = 0;
 		return false;
 	}
-	from = &d->pending[d->next_pending++];
-	memcpy(rec, from,
-	       offsetof(struct csw_record, values) + from->nr_values * sizeof(*rec->values));
+	csw_record_copy(rec, &d->pending[d->next_pending++]);
 	return true;
 }
 
@@ -1066,6 +1136,7 @@ const struct csw_driver_ops csw_perfdata_driver = {
 	.start = perfdata_start,
 	.wait = perfdata_wait,
 	.snapshot = perfdata_snapshot,
+	.cgroup_path = perfdata_cgroup_path,
 	.next = perfdata_next,
 	.tick = perfdata_tick,
 	.stop = perfdata_stop,

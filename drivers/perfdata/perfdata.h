@@ -5,6 +5,7 @@
  *	stream    blocks to raw records, the header's among them
  *	attrs     which event a record is of, and how it is laid out
  *	features  what the file says of its machine
+ *	cgroups   and of its cgroups
  *	order     raw records in the order of time
  *	perfdata  the driver: raw records to csw_records
  *
@@ -14,9 +15,11 @@
 #ifndef CSW_DRIVERS_PERFDATA_PERFDATA_H
 #define CSW_DRIVERS_PERFDATA_PERFDATA_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "csw/csw.h"
@@ -43,7 +46,12 @@ struct csw_blocks {
 };
 
 struct csw_block *csw_block_get(struct csw_blocks *pool); /* refs 1; NULL: out of memory */
-void csw_block_put(struct csw_blocks *pool, struct csw_block *block);
+void csw_block_reuse(struct csw_blocks *pool, struct csw_block *block);
+static inline void csw_block_put(struct csw_blocks *pool, struct csw_block *block)
+{
+	if (block && !--block->refs)
+		csw_block_reuse(pool, block);
+}
 void csw_blocks_free(struct csw_blocks *pool);
 
 struct csw_source {
@@ -126,17 +134,75 @@ void csw_file_attrs_name(struct csw_file_attr *attr, const char *name, size_t by
 void csw_file_attrs_finish(struct csw_file_attrs *a);
 void csw_file_attrs_free(struct csw_file_attrs *a);
 
+static inline uint32_t csw_file_u32(const unsigned char *at, bool swap)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return swap ? __builtin_bswap32(value) : value;
+}
+
+static inline uint64_t csw_file_u64(const unsigned char *at, bool swap)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return swap ? __builtin_bswap64(value) : value;
+}
+
+/* What follows is asked of every record, and so becomes part of its caller. A field stands at `at`
+ * of a sample, or `back` before the end of another record; NULL: nowhere. */
+static inline const unsigned char *csw_file_field(const struct perf_event_header *raw, uint16_t at,
+						  uint16_t back, uint16_t bytes)
+{
+	const unsigned char *from = (const unsigned char *)raw;
+
+	if (raw->type == PERF_RECORD_SAMPLE)
+		return at && at + bytes <= raw->size ? from + at : NULL;
+	return back && sizeof(*raw) + back <= raw->size ? from + raw->size - back : NULL;
+}
+
 /* Which attr a record of the kernel's types is of; attr 0 where nothing says it, -1: an id that the
- * file does not list. -EBADMSG: there is none at all. */
-int64_t csw_file_attrs_of(const struct csw_file_attrs *a, const struct perf_event_header *raw,
-			  bool swap);
-/* Its time, 0 where it has none. Reads no more than its size. */
-uint64_t csw_file_attrs_time(const struct csw_file_attr *attr, const struct perf_event_header *raw,
-			     bool swap);
+ * file does not list. -EBADMSG: there is none at all. The fields stand where the first attr says: a
+ * file in which that differs cannot be read by anybody. */
+static inline int64_t csw_file_attrs_of(const struct csw_file_attrs *a,
+					const struct perf_event_header *raw, bool swap)
+{
+	const struct csw_file_attr *first = a->attrs;
+	const struct csw_file_id *found;
+	const unsigned char *at;
+	uint64_t id;
+
+	if (a->nr <= 1)
+		return a->nr ? 0 : -EBADMSG;
+	/* Only a sample is of one event; of the others all that matters is their form. */
+	if (raw->type != PERF_RECORD_SAMPLE && !a->several_forms)
+		return 0;
+	at = csw_file_field(raw, first->id_at, first->id_back, 8);
+	id = at ? csw_file_u64(at, swap) : 0;
+	if (!id)
+		return 0; /* made by perf itself, in the form of the first */
+	found = csw_file_attrs_find(a, id);
+	return found ? (int64_t)found->attr : -1;
+}
+
+/* Its time, 0 where it has none. */
+static inline uint64_t csw_file_attrs_time(const struct csw_file_attr *attr,
+					   const struct perf_event_header *raw, bool swap)
+{
+	const unsigned char *at = csw_file_field(raw, attr->time_at, attr->time_back, 8);
+
+	return at ? csw_file_u64(at, swap) : 0;
+}
 
 /* Its CPU, UINT32_MAX where it does not say. */
-uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr, const struct perf_event_header *raw,
-			    bool swap);
+static inline uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr,
+					  const struct perf_event_header *raw, bool swap)
+{
+	const unsigned char *at = csw_file_field(raw, attr->cpu_at, attr->cpu_back, 4);
+
+	return at ? csw_file_u32(at, swap) : UINT32_MAX;
+}
 
 /* ---- features.c: what the file says of its machine ---- */
 
@@ -164,6 +230,26 @@ int csw_features_note(struct csw_features *f, const char *name, const char *form
 /* The formats of tracepoints, as in the section TRACING_DATA. */
 void csw_features_tracing(struct csw_features *f, const unsigned char *at, size_t bytes);
 void csw_features_free(struct csw_features *f);
+
+/* ---- cgroups.c: which cgroup an id is ---- */
+
+#define CSW_FILE_CGROUPS_MAX 65536 /* no file may ask for more memory than that */
+
+struct csw_file_cgroup {
+	uint64_t id;
+	char *path; /* "/a/b", "/" the root */
+};
+
+struct csw_file_cgroups {
+	struct csw_file_cgroup *all;
+	size_t nr;
+};
+
+/* Takes a PERF_RECORD_CGROUP. 0 or -ENOMEM; what is broken is left out. */
+int csw_file_cgroups_add(struct csw_file_cgroups *c, const struct perf_event_header *raw,
+			 bool swap);
+const char *csw_file_cgroups_path(const struct csw_file_cgroups *c, uint64_t id); /* NULL: none */
+void csw_file_cgroups_free(struct csw_file_cgroups *c);
 
 /* ---- stream.c: a file's raw records in file order ---- */
 
@@ -230,12 +316,18 @@ struct csw_run_of_refs {
 	size_t at, end;
 };
 
+/* A run and the time of its first record, so that to compare two of them reads nothing else. */
+struct csw_order_head {
+	uint64_t time_ns;
+	uint32_t run;
+};
+
 struct csw_order {
 	struct csw_ref *refs;
 	size_t nr, capacity;
 	struct csw_run_of_refs *runs;
 	size_t nr_runs, runs_capacity;
-	uint32_t *heap; /* while handing out: the runs by their first time */
+	struct csw_order_head *heap; /* while handing out: the runs by their first time */
 	size_t nr_heap;
 	uint64_t second_ns; /* of the first record of all runs but the heap's first */
 	bool handing_out;

@@ -24,10 +24,8 @@ struct csw_block *csw_block_get(struct csw_blocks *pool)
 	return block;
 }
 
-void csw_block_put(struct csw_blocks *pool, struct csw_block *block)
+void csw_block_reuse(struct csw_blocks *pool, struct csw_block *block)
 {
-	if (!block || --block->refs)
-		return;
 	block->next = pool->free;
 	pool->free = block;
 }

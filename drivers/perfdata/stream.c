@@ -48,30 +48,14 @@ struct section {
 	uint64_t offset, size;
 };
 
-static uint64_t order64(const struct csw_stream *s, uint64_t value)
-{
-	return s->swap ? __builtin_bswap64(value) : value;
-}
-
-static uint32_t order32(const struct csw_stream *s, uint32_t value)
-{
-	return s->swap ? __builtin_bswap32(value) : value;
-}
-
 static uint64_t get64(const struct csw_stream *s, const void *at)
 {
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return order64(s, value);
+	return csw_file_u64(at, s->swap);
 }
 
 static uint32_t get32(const struct csw_stream *s, const void *at)
 {
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return order32(s, value);
+	return csw_file_u32(at, s->swap);
 }
 
 /* Only the first damage counts: the others may be its consequences. */
@@ -90,15 +74,13 @@ static uint64_t position(const struct csw_stream *s)
 	return s->block_offset + s->at;
 }
 
-/* At least nr bytes in the block, or all that are left. 0 or -errno. */
-static int fill(struct csw_stream *s, size_t nr)
+/* What is left of the block goes on in another one. */
+static int fill_another(struct csw_stream *s)
 {
 	size_t left = available(s), lead = s->at % 8;
 	struct csw_block *block;
 	ssize_t got;
 
-	if (left >= nr || s->source_ended)
-		return 0;
 	block = csw_block_get(&s->blocks);
 	if (!block)
 		return -ENOMEM;
@@ -119,6 +101,12 @@ static int fill(struct csw_stream *s, size_t nr)
 	if ((size_t)got < sizeof(block->bytes) - lead - left)
 		s->source_ended = true;
 	return 0;
+}
+
+/* At least nr bytes in the block, or all that are left. 0 or -errno. */
+static inline int fill(struct csw_stream *s, size_t nr)
+{
+	return available(s) >= nr || s->source_ended ? 0 : fill_another(s);
 }
 
 /* Passes nr bytes by. 0, -EBADMSG where there are fewer, or -errno. */
@@ -314,18 +302,6 @@ static int make_room(struct csw_stream *s)
 	return 0;
 }
 
-/* The header at `at` in our order, in its place: nobody reads it a second time. */
-static void order_header(const struct csw_stream *s, unsigned char *at, struct perf_event_header *h)
-{
-	memcpy(h, at, sizeof(*h));
-	if (!s->swap)
-		return;
-	h->type = __builtin_bswap32(h->type);
-	h->misc = __builtin_bswap16(h->misc);
-	h->size = __builtin_bswap16(h->size);
-	memcpy(at, h, sizeof(*h));
-}
-
 static struct perf_event_header peek_header(const struct csw_stream *s, const unsigned char *at)
 {
 	struct perf_event_header h;
@@ -337,6 +313,14 @@ static struct perf_event_header peek_header(const struct csw_stream *s, const un
 		h.size = __builtin_bswap16(h.size);
 	}
 	return h;
+}
+
+/* In its place, so that nobody turns it a second time. */
+static void keep_header(const struct csw_stream *s, unsigned char *at,
+			const struct perf_event_header *h)
+{
+	if (s->swap)
+		memcpy(at, h, sizeof(*h));
 }
 
 /* 1: a record; 0: the compressed record is used up; -errno. */
@@ -361,7 +345,7 @@ static int next_inner(struct csw_stream *s, struct csw_raw *raw)
 					complaint(&h) ? complaint(&h)
 						      : "is no multiple of 8 bytes long");
 			if (left >= h.size) {
-				order_header(s, at, &h);
+				keep_header(s, at, &h);
 				s->inner_at += h.size;
 				if (is_for_others(h.type))
 					continue;
@@ -456,7 +440,7 @@ static int next_outer(struct csw_stream *s, struct csw_raw *raw)
 		memmove(down, at, h.size);
 		at = down;
 	}
-	order_header(s, at, &h);
+	keep_header(s, at, &h);
 	*raw = (struct csw_raw){ (const void *)at, s->block, offset };
 	return 1;
 }
@@ -533,7 +517,7 @@ static int read_ids(struct csw_stream *s, const struct section *ids, struct csw_
 		if (ret == -EBADMSG)
 			return broken_at(err, "an event's ids", ids->offset);
 		if (ret == 0)
-			ret = csw_file_attrs_add_id(&s->attrs, order64(s, id), attr);
+			ret = csw_file_attrs_add_id(&s->attrs, get64(s, &id), attr);
 		if (ret < 0)
 			return csw_error_set(err, ret, "cannot read an event's ids: %s",
 					     strerror(-ret));
@@ -719,8 +703,9 @@ static int open_source(struct csw_stream *s, const char *path, struct csw_error 
 		return csw_error_set(err, -errno, "%s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return csw_error_set(err, -EISDIR,
-				     "a directory: recordings of several files (perf record "
-				     "--threads) are not read; give a file in it");
+				     "a directory: perf record --threads has spread the recording "
+				     "over files that only make sense together, and those are not "
+				     "read; record without --threads");
 	s->source.seekable = S_ISREG(st.st_mode);
 	s->file_bytes = s->source.seekable ? (uint64_t)st.st_size : UINT64_MAX;
 	s->source.end = UINT64_MAX;

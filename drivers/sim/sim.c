@@ -513,20 +513,16 @@ struct csw_driver {
 
 /* One slot beyond the capacity is kept for READ or STOP, which model a read and no record in a
  * kernel's ring. */
-static unsigned char *slot_at(const struct csw_driver *drv, const struct ring *ring,
-			      uint64_t position)
+static struct csw_record *slot_at(const struct csw_driver *drv, const struct ring *ring,
+				  uint64_t position)
 {
-	return ring->slots + position % (drv->capacity + 1) * drv->slot_bytes;
+	return (struct csw_record *)(ring->slots +
+				     position % (drv->capacity + 1) * drv->slot_bytes);
 }
 
 static void store(struct csw_driver *drv, struct ring *ring, const struct csw_record *rec)
 {
-	unsigned char *slot = slot_at(drv, ring, ring->head++);
-
-	memcpy(slot, rec, SLOT_HEAD_BYTES);
-	memcpy(slot + SLOT_HEAD_BYTES, rec->comm, CSW_COMM_BYTES);
-	memcpy(slot + SLOT_HEAD_BYTES + CSW_COMM_BYTES, rec->values,
-	       rec->nr_values * sizeof(uint64_t));
+	csw_record_copy(slot_at(drv, ring, ring->head++), rec);
 	if (ring->head - ring->tail == drv->capacity / 2 + 1)
 		drv->crowded = true;
 }
@@ -534,15 +530,10 @@ static void store(struct csw_driver *drv, struct ring *ring, const struct csw_re
 static int sim_next(struct csw_driver *drv, unsigned nr, struct csw_record *rec)
 {
 	struct ring *ring = &drv->rings[nr];
-	const unsigned char *slot;
 
 	if (ring->tail == ring->snapshot)
 		return 0;
-	slot = slot_at(drv, ring, ring->tail++);
-	memcpy(rec, slot, SLOT_HEAD_BYTES);
-	memcpy(rec->comm, slot + SLOT_HEAD_BYTES, CSW_COMM_BYTES);
-	memcpy(rec->values, slot + SLOT_HEAD_BYTES + CSW_COMM_BYTES,
-	       rec->nr_values * sizeof(uint64_t));
+	csw_record_copy(rec, slot_at(drv, ring, ring->tail++));
 	return 1;
 }
 
@@ -767,8 +758,7 @@ static void sim_close(struct csw_driver *drv)
 
 static int open_rings(struct csw_driver *drv, uint64_t wished_bytes)
 {
-	drv->slot_bytes =
-		SLOT_HEAD_BYTES + CSW_COMM_BYTES + (1 + drv->nr_counters) * sizeof(uint64_t);
+	drv->slot_bytes = SLOT_HEAD_BYTES + (1 + drv->nr_counters) * sizeof(uint64_t);
 	drv->capacity = drv->o.ring ? drv->o.ring : wished_bytes / drv->slot_bytes;
 	if (!drv->capacity)
 		drv->capacity = RING_RECORDS;

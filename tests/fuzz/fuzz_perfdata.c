@@ -4,6 +4,7 @@
  * Input: the file as it is. Whatever it holds: the session opens or says where it is broken, ends,
  * and what it counted adds up.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ static int add_slice(void *ctx, const struct csw_slice *slice)
 	return 0;
 }
 
-static void read_all(struct csw_session *s)
+static void read_all(struct csw_session *s, uint32_t by)
 {
 	struct csw_error err = { .text = "" };
 	struct csw_summary sum;
@@ -34,7 +35,7 @@ static void read_all(struct csw_session *s)
 		;
 	FUZZ_ASSERT(ret == 0);
 	FUZZ_ASSERT(csw_stop(s, &err) == 0);
-	FUZZ_ASSERT(csw_table_open(&table, s, CSW_BY_PROCESS, NULL, &err) == 0);
+	FUZZ_ASSERT(csw_table_open(&table, s, by, NULL, &err) == 0);
 	FUZZ_ASSERT(csw_table_summary(table, &sum, sizeof(sum)) == 0);
 	FUZZ_ASSERT(ns == sum.rows_ns);
 	csw_table_close(table);
@@ -54,11 +55,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_ASSERT(write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	opts.input = path;
-	if (csw_open(&s, NULL, NULL, &opts, &err) == 0) {
-		read_all(s);
-		csw_close(s);
-	} else {
-		FUZZ_ASSERT(err.text[0]);
+	/* By cgroup where the samples carry any, else it is refused. */
+	for (opts.cgroups = 1;; opts.cgroups = 0) {
+		int ret = csw_open(&s, NULL, NULL, &opts, &err);
+
+		FUZZ_ASSERT(ret == 0 || err.text[0]);
+		if (ret == 0) {
+			read_all(s, opts.cgroups ? CSW_BY_CGROUP : CSW_BY_PROCESS);
+			csw_close(s);
+		}
+		if (ret != -EOPNOTSUPP || !opts.cgroups)
+			break;
 	}
 	close(fd);
 	return 0;
