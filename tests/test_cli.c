@@ -156,7 +156,7 @@ static void judge(const struct run *run, const char *args, int status, const cha
 			 run->stderr_text);
 	if (out ? !strstr(run->stdout_text, out) : *run->stdout_text != '\0')
 		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "",
-			 run->stdout_text);
+			 run->stdout_text ? run->stdout_text : "");
 	if (err ? !is_one_complaint(run->stderr_text) || !strstr(run->stderr_text, err)
 		: *run->stderr_text != '\0')
 		fail_msg("%s: stderr is not \"%s\": %s", args, err ? err : "", run->stderr_text);
