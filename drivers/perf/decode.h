@@ -25,6 +25,9 @@ struct csw_perf_form {
 	bool sample_id_all;
 };
 
+/* Where the time stands in every record but a sample: so many bytes before the record's end. */
+size_t csw_perf_time_from_end(const struct csw_perf_form *form);
+
 /* 1: *out filled in. 0: a record of no interest here. -EINVAL: its size cannot hold what its type
  * promises. */
 int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,

@@ -63,6 +63,7 @@ struct csw_driver {
 	unsigned nr_streams, nr_cpus;
 	size_t ring_bytes;
 	unsigned cpus_missed; /* see csw_summary */
+	uint64_t snapshot_ns;
 	int epoll;
 	bool stopped;
 	struct csw_cgroups *cgroups; /* NULL: nobody asked */
@@ -593,11 +594,10 @@ static int perf_wait(struct csw_driver *d, int timeout_ms, struct csw_error *err
 static uint64_t perf_snapshot(struct csw_driver *d)
 {
 	/* The time first: what was written before it is then within the heads read after it. */
-	uint64_t horizon = d->stopped ? UINT64_MAX : csw_perf_sys.now_ns();
-
+	d->snapshot_ns = csw_perf_sys.now_ns();
 	for (unsigned i = 0; i < d->nr_streams; i++)
 		csw_perf_ring_snapshot(&d->streams[i].group.ring);
-	return horizon;
+	return d->stopped ? UINT64_MAX : d->snapshot_ns;
 }
 
 static void make_start(const struct csw_driver *d, const struct stream *s, uint64_t time_ns,
@@ -694,16 +694,19 @@ static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_
  * The kernel fills in a sample once for all software events that overflow together, in the form
  * that the first of them asked for: where another program counts the same event by another clock,
  * or in another PID namespace, our sample has its time and its TID. So a sample's time counts only
- * within the side-band records around it, which are ours alone. 0: the next one is not there yet.
+ * within the side-band records around it, which are ours alone. Where only samples follow, as of a
+ * trigger that is no switch, it is at least no later than the snapshot. 0: nothing follows yet.
  */
-static int bound_time(const struct stream *s, struct csw_record *rec)
+static int bound_time(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
 {
-	uint64_t latest_ns = csw_perf_ring_next_time(&s->group.ring);
+	bool last;
+	uint64_t latest_ns =
+		csw_perf_ring_next_time(&s->group.ring, csw_perf_time_from_end(&d->form), &last);
 
-	if (!latest_ns && !s->disabled)
+	if (!latest_ns && last && !s->disabled)
 		return 0;
 	if (!latest_ns)
-		latest_ns = s->disabled_ns;
+		latest_ns = s->disabled ? s->disabled_ns : d->snapshot_ns;
 	if (rec->time_ns > latest_ns)
 		rec->time_ns = latest_ns;
 	if (rec->time_ns < s->last_ns)
@@ -736,7 +739,7 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 		ret = csw_perf_decode(&d->form, raw, rec);
 		if (ret < 0)
 			return ret;
-		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE && !bound_time(s, rec))
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE && !bound_time(d, s, rec))
 			return 0;
 		if (ret > 0 && !is_outside(s, rec) && precede(d, s, rec))
 			return 1;
