@@ -366,6 +366,7 @@ static void settle_clock(struct csw_sim_cpu *cpu, uint64_t until_ns)
 	uint64_t by[CSW_SIM_EVENTS] = { [CSW_SIM_TASK_CLOCK] = until_ns - cpu->clock_ns };
 
 	cpu->current->tally.events[CSW_SIM_TASK_CLOCK] += by[CSW_SIM_TASK_CLOCK];
+	cpu->current->tally.counted[CSW_SIM_TASK_CLOCK] += by[CSW_SIM_TASK_CLOCK];
 	csw_sim_pmu_count(&cpu->pmu, by);
 	cpu->clock_ns = until_ns;
 }
@@ -385,6 +386,8 @@ static void settle(struct csw_sim_machine *m, struct csw_sim_cpu *cpu, uint64_t 
 
 		by[e] = (uint64_t)((exact + dice(m, 1u << 28)) >> 28);
 		t->tally.events[e] += by[e];
+		if (cpu->pmu.events_on >> e & 1)
+			t->tally.counted[e] += by[e];
 	}
 	csw_sim_pmu_count(&cpu->pmu, by);
 	cpu->settled_ns = until_ns;

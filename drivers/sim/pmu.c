@@ -50,7 +50,6 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 		.random.state = seed,
 		.trigger.bits = HARDWARE_BITS,
 	};
-	load(&pmu->trigger, -opts->sav);
 
 	for (uint32_t i = 0; i < opts->nr_counters; i++) {
 		struct csw_sim_counter *counter = &pmu->counters[i];
@@ -60,12 +59,28 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 		if (near_wrap && !is_software(counter->event))
 			load(counter, -1ULL - csw_sim_random_below(&pmu->random, 100));
 	}
+	load(&pmu->trigger, -opts->sav);
+	csw_sim_pmu_turn(pmu, UINT32_MAX);
+}
+
+void csw_sim_pmu_turn(struct csw_sim_pmu *pmu, uint32_t on)
+{
+	pmu->on = on;
+	pmu->events_on = 0;
+	for (uint32_t i = 0; i < pmu->nr_counters; i++) {
+		if (on >> i & 1)
+			pmu->events_on |= 1u << pmu->counters[i].event;
+	}
+	extend(&pmu->trigger); /* before the load below, which is no occurrence */
+	load(&pmu->trigger, -pmu->sav);
 }
 
 void csw_sim_pmu_count(struct csw_sim_pmu *pmu, const uint64_t by[CSW_SIM_EVENTS])
 {
-	for (uint32_t i = 0; i < pmu->nr_counters; i++)
-		add(&pmu->counters[i], by[pmu->counters[i].event]);
+	for (uint32_t i = 0; i < pmu->nr_counters; i++) {
+		if (pmu->on >> i & 1)
+			add(&pmu->counters[i], by[pmu->counters[i].event]);
+	}
 }
 
 enum csw_sim_moment csw_sim_pmu_moment(struct csw_sim_pmu *pmu)

@@ -24,6 +24,7 @@
 #include "drivers/sim/pmu.h"
 #include "engine/error.h"
 #include "engine/names.h"
+#include "engine/spec.h"
 
 #define MS 1000000ULL
 #define NONE UINT64_MAX
@@ -36,7 +37,7 @@
 
 struct options {
 	uint64_t cpus, threads, processes, seed, duration_ms, ring, pid_max, switches, churn;
-	uint64_t skid, vanish, blind_idle, throttle, stall_ms;
+	uint64_t pmc, skid, vanish, blind_idle, throttle, stall_ms;
 };
 
 /* All options. The error texts are made from it too. */
@@ -61,6 +62,8 @@ static const struct option {
 	{ FIELD(duration_ms), 0, 0, 86400000 },
 	/* records per CPU's ring; 0: as the caller wishes, or RING_RECORDS */
 	{ FIELD(ring), 0, 0, 1 << 24 },
+	/* counters of the PMU, of which seg_load takes one; 0: as many as are asked for */
+	{ FIELD(pmc), 0, 0, 64 },
 	/* 1: some samples of seg_load arrive after the switch */
 	{ FIELD(skid), 0, 0, 1 },
 
@@ -294,6 +297,7 @@ struct ring {
 	uint64_t pending_lost;         /* refused since the last success */
 	uint64_t samples_lost;         /* samples refused since START ... */
 	uint64_t others_lost;          /* ... and records of other kinds */
+	uint32_t set;                  /* of counters, whose turn it is on this CPU */
 };
 
 struct csw_driver {
@@ -301,6 +305,10 @@ struct csw_driver {
 	struct csw_sim_machine *machine;
 	unsigned nr_counters;
 	uint32_t event_of[CSW_COUNTERS_MAX]; /* the plan's counters as enum csw_sim_event */
+	uint32_t nr_sets; /* of counters that take turns; 1: all are on all the time */
+	uint32_t sets[CSW_COUNTERS_MAX]; /* a bit for each counter */
+	uint32_t turns;                  /* that have ended */
+	uint64_t turn_ends_ns;           /* NONE: never */
 	struct ring *rings;
 	uint64_t capacity; /* of each ring, in records */
 	size_t slot_bytes;
@@ -315,12 +323,13 @@ struct csw_driver {
 
 #define SLOT_HEAD_BYTES offsetof(struct csw_record, values)
 
-/* One slot beyond the capacity is kept for READ or STOP, which model a read and no record in a
- * kernel's ring. */
+/* Two slots beyond the capacity are kept for what models a read and no record in a kernel's ring:
+ * one for the end of a turn, one for a tick or STOP. */
+#define SLOTS_KEPT 2
 static unsigned char *slot_at(const struct csw_driver *drv, const struct ring *ring,
 			      uint64_t position)
 {
-	return ring->slots + position % (drv->capacity + 1) * drv->slot_bytes;
+	return ring->slots + position % (drv->capacity + SLOTS_KEPT) * drv->slot_bytes;
 }
 
 static void store(struct csw_driver *drv, struct ring *ring, const struct csw_record *rec)
@@ -420,6 +429,7 @@ static void set_other(struct csw_record *rec, const struct csw_sim_thread *t)
 static void set_reading(struct csw_driver *drv, struct csw_record *rec, struct csw_sim_cpu *cpu)
 {
 	rec->nr_values = 1 + drv->nr_counters;
+	rec->on = drv->sets[drv->rings[cpu->nr].set];
 	rec->enabled_ns = rec->running_ns = rec->time_ns - cpu->start_ns;
 	csw_sim_pmu_read(&cpu->pmu, rec->values);
 }
@@ -502,8 +512,8 @@ static void on_start(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 }
 
 /* A read from outside the rings: always there, and no LOST before it. */
-static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cpu *cpu,
-			uint64_t time_ns)
+static void put_reading(struct csw_driver *drv, uint32_t type, uint32_t flags,
+			struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
 	struct ring *ring = &drv->rings[cpu->nr];
 	struct csw_record rec;
@@ -511,6 +521,7 @@ static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cp
 	begin_record(&rec, type, cpu, time_ns);
 	set_subject(&rec, cpu->current);
 	set_reading(drv, &rec, cpu);
+	rec.flags = flags;
 	rec.lost = ring->samples_lost;
 	rec.lost_other = ring->others_lost;
 	store(drv, ring, &rec);
@@ -518,7 +529,7 @@ static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cp
 
 static void on_stop(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
-	put_reading(ctx, CSW_RECORD_STOP, cpu, time_ns);
+	put_reading(ctx, CSW_RECORD_STOP, 0, cpu, time_ns);
 }
 
 static void on_fork(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns,
@@ -599,7 +610,7 @@ static int open_rings(struct csw_driver *drv, uint64_t wished_bytes)
 	if (!drv->rings)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < drv->o.cpus; i++) {
-		drv->rings[i].slots = calloc(drv->capacity + 1, drv->slot_bytes);
+		drv->rings[i].slots = calloc(drv->capacity + SLOTS_KEPT, drv->slot_bytes);
 		if (!drv->rings[i].slots)
 			return -ENOMEM;
 	}
@@ -639,6 +650,58 @@ static int open_machine(struct csw_driver *drv, const struct csw_trigger *trigge
 	return csw_sim_machine_open(&drv->machine, &opts, &observer);
 }
 
+static bool is_hardware(const struct csw_event *event)
+{
+	return event->flags & CSW_EVENT_HARDWARE;
+}
+
+/* The next set: the counters that every set has, then as many as there is room for, first those
+ * that no set has yet (placed: those that one has), then others, lest room be left. */
+static uint32_t make_set(const struct csw_plan *plan, uint64_t room, uint32_t placed)
+{
+	uint32_t set = 0;
+
+	for (unsigned i = 0; i < plan->nr_counters; i++)
+		set |= is_hardware(&plan->counters[i]) ? 0 : 1u << i;
+	for (uint32_t again = 0; again <= 1; again++) {
+		for (unsigned i = 0; i < plan->nr_counters && room; i++) {
+			if ((set >> i & 1) || (placed >> i & 1) != again)
+				continue;
+			set |= 1u << i;
+			room--;
+		}
+	}
+	return set;
+}
+
+/* As few sets of counters as have each of them once. */
+static int make_sets(struct csw_driver *drv, const struct csw_plan *plan, struct csw_error *err)
+{
+	const uint64_t trigger = is_hardware(&plan->trigger.event);
+	const uint32_t all = (uint32_t)((1ull << plan->nr_counters) - 1);
+	uint64_t room = drv->o.pmc > trigger ? drv->o.pmc - trigger : 0, nr = 0;
+	uint32_t placed = 0;
+
+	drv->sets[0] = all;
+	drv->nr_sets = 1;
+	drv->turn_ends_ns = NONE;
+	if (!drv->o.pmc)
+		return 0;
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		nr += is_hardware(&plan->counters[i]);
+		if (nr > room && (!plan->multiplex || !room))
+			return csw_spec_no_room(plan, plan->counters[i].name, 0,
+						(unsigned)(room + trigger), err);
+	}
+	if (nr <= room)
+		return 0;
+	for (drv->nr_sets = 0; placed != all; drv->nr_sets++) {
+		drv->sets[drv->nr_sets] = make_set(plan, room, placed);
+		placed |= drv->sets[drv->nr_sets];
+	}
+	return 0;
+}
+
 static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct csw_error *err)
 {
 	int ret = parse_options(&drv->o, plan->driver_opts, err);
@@ -661,7 +724,17 @@ static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct
 					     event->name);
 		drv->event_of[i] = (uint32_t)event->config;
 	}
-	return 0;
+	return make_sets(drv, plan, err);
+}
+
+/* The CPUs begin with different sets: so each of them is on somewhere all the time. */
+static void begin_turns(struct csw_driver *drv)
+{
+	for (uint32_t i = 0; i < drv->o.cpus; i++) {
+		drv->rings[i].set = i % drv->nr_sets;
+		csw_sim_pmu_turn(&csw_sim_machine_cpu(drv->machine, i)->pmu,
+				 drv->sets[drv->rings[i].set]);
+	}
 }
 
 static int sim_open(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err)
@@ -693,6 +766,7 @@ static int sim_open(struct csw_driver **out, const struct csw_plan *plan, struct
 	}
 	if (ret)
 		goto fail;
+	begin_turns(drv);
 	*out = drv;
 	return 0;
 fail:
@@ -748,6 +822,8 @@ static int sim_start(struct csw_driver *drv, const struct csw_sink *sink, struct
 	if (ret)
 		return no_memory(err);
 	drv->end_ns = csw_sim_machine_now(drv->machine) + drv->duration_ns;
+	if (drv->nr_sets > 1)
+		drv->turn_ends_ns = csw_sim_machine_now(drv->machine) + csw_turn_ns(0);
 	drv->stall_at_ns = drv->o.stall_ms ? drv->end_ns - drv->duration_ns / 3 * 2 : NONE;
 	return 0;
 }
@@ -755,6 +831,31 @@ static int sim_start(struct csw_driver *drv, const struct csw_sink *sink, struct
 static uint64_t min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The reader ends a turn, so it never ends while the reader does not come; nor where the reading of
+ * the one before is still to be fetched. */
+static void end_turns(struct csw_driver *drv)
+{
+	for (uint32_t i = 0; i < drv->o.cpus; i++) {
+		struct csw_sim_cpu *cpu = csw_sim_machine_cpu(drv->machine, i);
+		struct ring *ring = &drv->rings[i];
+		uint64_t time_ns;
+
+		if (ring->head - ring->tail > drv->capacity)
+			continue;
+		time_ns = csw_sim_machine_settle(drv->machine, cpu);
+		put_reading(drv, CSW_RECORD_READ, CSW_RECORD_TURN, cpu, time_ns);
+		drv->read_ns = max(drv->read_ns, time_ns);
+		ring->set = (ring->set + 1) % drv->nr_sets;
+		csw_sim_pmu_turn(&cpu->pmu, drv->sets[ring->set]);
+	}
+	drv->turn_ends_ns = csw_sim_machine_now(drv->machine) + csw_turn_ns(++drv->turns);
 }
 
 /* The machine lives on while the reader waits; a ring that becomes half full wakes the reader up.
@@ -774,15 +875,14 @@ static int sim_wait(struct csw_driver *drv, int timeout_ms, struct csw_error *er
 		brake = NULL;
 	}
 	until_ns = min(until_ns, drv->stall_at_ns);
+	if (brake)
+		until_ns = min(until_ns, drv->turn_ends_ns);
 	drv->crowded = false;
 	if (csw_sim_machine_run(drv->machine, until_ns, brake))
 		return no_memory(err);
+	if (csw_sim_machine_now(drv->machine) >= drv->turn_ends_ns)
+		end_turns(drv);
 	return csw_sim_machine_now(drv->machine) < drv->end_ns;
-}
-
-static uint64_t max(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static uint64_t sim_snapshot(struct csw_driver *drv)
@@ -800,7 +900,7 @@ static int sim_tick(struct csw_driver *drv, struct csw_error *err)
 
 		uint64_t time_ns = csw_sim_machine_settle(drv->machine, cpu);
 
-		put_reading(drv, CSW_RECORD_READ, cpu, time_ns);
+		put_reading(drv, CSW_RECORD_READ, 0, cpu, time_ns);
 		drv->read_ns = max(drv->read_ns, time_ns);
 	}
 	return 0;
@@ -812,6 +912,18 @@ static int sim_stop(struct csw_driver *drv, struct csw_error *err)
 		return no_memory(err);
 	drv->stopped = true;
 	return 0;
+}
+
+static void sim_facts(const struct csw_driver *drv, struct csw_driver_facts *out)
+{
+	uint32_t always = UINT32_MAX;
+
+	for (uint32_t i = 0; i < drv->nr_sets; i++)
+		always &= drv->sets[i];
+	*out = (struct csw_driver_facts){ .sets = drv->nr_sets, .scaled = drv->sets[0] };
+	for (uint32_t i = 1; i < drv->nr_sets; i++)
+		out->scaled |= drv->sets[i];
+	out->scaled &= ~always;
 }
 
 const struct csw_driver_ops csw_sim_driver = {
@@ -830,6 +942,7 @@ const struct csw_driver_ops csw_sim_driver = {
 	.next = sim_next,
 	.tick = sim_tick,
 	.stop = sim_stop,
+	.facts = sim_facts,
 	.close = sim_close,
 };
 
@@ -847,8 +960,10 @@ static void add_truth(const struct csw_driver *drv, struct csw_sim_truth *out,
 	out->oncpu_ns += t->tally.oncpu_ns;
 	out->voluntary += t->tally.voluntary;
 	out->preempted += t->tally.preempted;
-	for (unsigned i = 0; i < drv->nr_counters; i++)
+	for (unsigned i = 0; i < drv->nr_counters; i++) {
 		out->counts[i] += t->tally.events[drv->event_of[i]];
+		out->counted[i] += t->tally.counted[drv->event_of[i]];
+	}
 }
 
 size_t csw_sim_truths(const struct csw_driver *drv)
