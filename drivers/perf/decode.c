@@ -333,3 +333,11 @@ size_t csw_perf_time_from_end(const struct csw_perf_form *form)
 
 	return sizeof(uint64_t) * (size_t)__builtin_popcountll(form->sample_type & from_time);
 }
+
+uint64_t csw_perf_sample_id(const struct perf_event_header *raw)
+{
+	uint64_t id;
+
+	memcpy(&id, raw + 1, sizeof(id)); /* it is the first word, for just this purpose */
+	return id;
+}
