@@ -86,6 +86,7 @@ static const char *live_option(const struct csw_options *o)
 	       : o->interval_ns ? "-I"
 	       : o->sav         ? "--sav"
 	       : o->multiplex   ? "--multiplex"
+	       : o->force       ? "--force"
 				: NULL;
 }
 

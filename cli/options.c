@@ -65,6 +65,7 @@ enum key {
 	KEY_TIME = 512,
 	KEY_COMM,
 	KEY_HEADER,
+	KEY_FORCE,
 };
 
 /* clang-format off */
@@ -74,7 +75,9 @@ static const struct argp_option entries[] = {
 	  "(default: " DEFAULT_EVENTS ")", 0 },
 	{ "trigger", KEY_TRIGGER, "NAME", 0, "What stands for a context switch: switch, seg_load, ... or an event "
 	  "(default: auto, the best that works here)", 0 },
-	{ "sav", KEY_SAV, "N", 0, "Sample after every N-th occurrence of the trigger (default: 1)", 0 },
+	{ "sav", KEY_SAV, "N", 0, "Sample after every N-th occurrence of the trigger; auto: as the catalogue of triggers "
+	  "has it (default: 1)", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "Use a trigger that is known not to work here; the report says why not", 0 },
 	{ "driver", KEY_DRIVER, "NAME", 0, "Source of the counts: auto, perf, or sim[:OPTIONS], a simulated machine "
 	  "(default: auto)", 0 },
 	{ "multiplex", KEY_MULTIPLEX, NULL, 0, "Let hardware events that do not fit the PMU together take turns; their "
@@ -348,6 +351,19 @@ static int parse_cpus(struct csw_options *o, const char *arg)
 	return -EINVAL;
 }
 
+static int parse_sav(struct csw_options *o, const char *arg)
+{
+	const char *end = arg;
+
+	o->sav = CSW_SAV_AUTO;
+	if (!strcmp(arg, "auto") ||
+	    (parse_digits(&end, SAV_MAX, &o->sav) == 0 && !*end && o->sav >= 1))
+		return 0;
+	csw_complain("--sav=%s: must be auto or a whole number from 1 to %llu", arg,
+		     (unsigned long long)SAV_MAX);
+	return -EINVAL;
+}
+
 /* words[i] means i; the last is NULL. */
 static int parse_word(const char *option, const char *arg, const char *const words[], uint32_t *out)
 {
@@ -416,7 +432,7 @@ static int parse_value(struct csw_options *o, int key, const char *arg)
 	case KEY_DRIVER:
 		return parse_text("--driver", arg, &o->driver);
 	case KEY_SAV:
-		return parse_number("--sav=", arg, 1, SAV_MAX, &o->sav);
+		return parse_sav(o, arg);
 	case KEY_RING:
 		ret = parse_number("--ring-kib=", arg, RING_KIB_MIN, RING_KIB_MAX, &kib);
 		o->ring_bytes = kib * 1024;
@@ -483,6 +499,8 @@ static bool parse_flag(struct csw_options *o, int key)
 		return o->overhead = true;
 	case KEY_HEADER:
 		return o->header = true;
+	case KEY_FORCE:
+		return o->force = true;
 	default:
 		return false;
 	}

@@ -27,6 +27,7 @@ struct csw_options {
 	const char *trigger; /* NULL: the library's choice */
 	const char *driver;
 	uint64_t sav, ring_bytes; /* 0: the library's choice */
+	bool force;               /* a trigger that is known not to work here */
 	uint32_t by, format;
 	const char *sort; /* NULL: the library's choice */
 	uint64_t top;     /* 0: all rows */

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@
 #include "engine/pfm.h"
 #include "engine/sysfs.h"
 #include "engine/text.h"
+#include "engine/triggers.h"
 #include "engine/tryout.h"
+#include "engine/watch.h"
 
 #define COUNTER_INSTEAD                                                                            \
 	"works here: software events and tracepoints (--event=page-faults,task-clock); "           \
@@ -100,20 +103,8 @@ static const struct generic {
 	  "cycles in which no instruction could be executed" },
 };
 
-/* Triggers that the patent and the tables name, and that need what this version or this machine has
- * not. */
-static const struct planned {
-	const char *name, *needs;
-} planned[] = {
-	{ "seg_load", "a hardware PMU" },
-	{ "desc_load", "a hardware PMU" },
-	{ "ldt_load", "a hardware PMU" },
-	{ "pid_change", "a hardware PMU" },
-	{ "tid_change", "a hardware PMU (the CPU's debug registers are not used by this version)" },
-	{ "mem_load", "a hardware PMU (the CPU's debug registers are not used by this version)" },
-	{ "mem_store", "a hardware PMU (the CPU's debug registers are not used by this version)" },
-	{ "tlb_flush", "a hardware PMU" },
-};
+/* Events of the debug registers, which can be counted as well; see engine/watch.h. */
+static const char *const watches[] = { "tid_change", "mem_load:", "mem_store:" };
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -223,20 +214,26 @@ static int begin(struct lookup *l, const char *name)
 
 /* ---- names that nobody knows ---- */
 
-/* "page-faults:x": the event is there, the modifier is not. */
-static bool has_bad_modifier(const char *head)
+static bool takes_place(uint32_t id)
 {
+	return id == CSW_TRIGGER_MEM_LOAD || id == CSW_TRIGGER_MEM_STORE;
+}
+
+/* "page-faults:x": the event is there, the modifier is not. */
+static bool has_bad_modifier(const struct lookup *l)
+{
+	uint32_t id = csw_trigger_id(l->head);
 	char before[CSW_EVENT_NAME_BYTES];
-	size_t nr = strcspn(head, ":");
+	size_t nr = strcspn(l->head, ":");
 	uint64_t code;
 
-	if (!head[nr])
+	if (!l->head[nr])
 		return false;
-	memcpy(before, head, nr);
+	memcpy(before, l->head, nr);
 	before[nr] = '\0';
 	return find_software(before) || find_generic(before) || is_raw(before, &code) ||
-	       !strcmp(before, "LLC_MISSES") || !strcmp(before, "switch") ||
-	       !strcmp(before, "auto");
+	       !strcmp(before, "LLC_MISSES") || id == CSW_TRIGGER_AUTO ||
+	       id == CSW_TRIGGER_SWITCH || (l->trigger && id < CSW_TRIGGER_IDS && !takes_place(id));
 }
 
 static void offer_all(struct csw_nearest *nearest, bool trigger)
@@ -255,12 +252,10 @@ static void offer_all(struct csw_nearest *nearest, bool trigger)
 	}
 	csw_nearest_offer(nearest, "LLC_MISSES");
 	csw_nearest_offer(nearest, "msr/tsc/");
-	for (size_t i = 0; trigger && i < NR(planned); i++)
-		csw_nearest_offer(nearest, planned[i].name);
-	if (trigger) {
-		csw_nearest_offer(nearest, "switch");
-		csw_nearest_offer(nearest, "auto");
-	}
+	for (size_t i = 0; !trigger && i < NR(watches); i++)
+		csw_nearest_offer(nearest, watches[i]);
+	for (size_t i = 0; trigger && i < CSW_TRIGGER_IDS; i++)
+		csw_nearest_offer(nearest, csw_trigger_names[i].name);
 	csw_pfm_offer(nearest);
 }
 
@@ -273,7 +268,7 @@ static int unknown(const struct lookup *l)
 	if (!l->head[0])
 		return csw_error_set(l->err, -ENOENT, "an empty name is no %s; e.g. %s", what,
 				     l->trigger ? "--trigger=switch" : "--event=page-faults");
-	if (has_bad_modifier(l->head))
+	if (has_bad_modifier(l))
 		return csw_error_set(l->err, -ENOENT,
 				     "there is no event \"%s\": after %.*s only :u (user) and :k "
 				     "(kernel) may follow",
@@ -423,28 +418,35 @@ static int resolve_sysfs(const struct lookup *l)
 	return ret;
 }
 
+/* What comes nearest to a last-level miss on this AMD CPU; an answer that helps where libpfm4 does
+ * not know it. */
+static const char *nearest_llc_amd(void)
+{
+	static const char *const names[] = { "ANY_DATA_CACHE_FILLS_FROM_SYSTEM",
+					     "DATA_CACHE_REFILLS_FROM_SYSTEM",
+					     "DATA_CACHE_REFILLS_FROM_NORTHBRIDGE",
+					     "DATA_CACHE_REFILLS_FROM_NB" };
+	struct csw_event ignored;
+
+	for (size_t i = 0; i < NR(names); i++) {
+		memset(&ignored, 0, sizeof(ignored));
+		if (csw_pfm_encode(names[i], &ignored, NULL) !=
+		    -ENOENT) /* without its unit masks: -EINVAL */
+			return names[i];
+	}
+	return "among those that `csw-sample list events refills` shows";
+}
+
 static int refuse_llc_amd(const struct lookup *l)
 {
-	static const char *const nearest[] = { "ANY_DATA_CACHE_FILLS_FROM_SYSTEM",
-					       "DATA_CACHE_REFILLS_FROM_SYSTEM" };
-	const char *found = nearest[0];
-	struct csw_event ignored;
 	char lack[LACK_BYTES];
 
-	for (size_t i = 0; i < NR(nearest); i++) {
-		memset(&ignored, 0, sizeof(ignored));
-		if (csw_pfm_encode(nearest[i], &ignored, NULL) !=
-		    -ENOENT) { /* without its unit masks: -EINVAL */
-			found = nearest[i];
-			break;
-		}
-	}
 	return csw_error_set(
 		l->err, -EOPNOTSUPP,
 		"LLC_MISSES: the cores of AMD CPUs have no counter of last-level misses (the L3 "
 		"has a package-wide "
 		"PMU, and generic cache-misses are L2 misses); the nearest real event is %s%s",
-		found, lack_of_pmu(l, lack, sizeof(lack)));
+		nearest_llc_amd(), lack_of_pmu(l, lack, sizeof(lack)));
 }
 
 /* Last-level misses and nothing else; see the table of CPU models: 0x412e under three names on
@@ -485,11 +487,46 @@ static int resolve_llc(const struct lookup *l)
 		nr_core ? core : "no core PMU known", lack_of_pmu(l, lack, sizeof(lack)));
 }
 
+/* Both happen in the kernel, and what has no user mode shall not be taken for a count of 0. */
+static int resolve_current(const struct lookup *l)
+{
+	if (l->out->exclude_kernel)
+		return csw_error_set(l->err, -EINVAL,
+				     "%s: the kernel itself stores who runs, so with :u it would "
+				     "always count 0; leave :u away",
+				     l->out->name);
+	return csw_watch_current(l->out, l->err);
+}
+
+/* The names of the debug registers: 1 and *ret, or 0 for another name. */
+static int resolve_watch(const struct lookup *l, int *ret)
+{
+	bool loads;
+	const char *where = csw_watch_name(l->head, &loads);
+
+	if (!strcmp(l->head, "tid_change"))
+		*ret = resolve_current(l);
+	else if (!strcmp(l->head, "mem_load") || !strcmp(l->head, "mem_store"))
+		*ret = csw_error_set(l->err, -EINVAL,
+				     "%s needs a place: %s:WHERE, where WHERE is an address "
+				     "(0xffff888012345678), a variable of the kernel or "
+				     "PID:0xADDRESS",
+				     l->head, l->head);
+	else if (where)
+		*ret = csw_watch_where(where, loads, l->out, l->err);
+	else
+		return 0;
+	return 1;
+}
+
 static int dispatch(const struct lookup *l)
 {
 	const struct software *sw = find_software(l->head);
 	const struct generic *g = find_generic(l->head);
 	int ret;
+
+	if (resolve_watch(l, &ret))
+		return ret;
 
 	if (sw) {
 		l->out->type = PERF_TYPE_SOFTWARE;
@@ -512,7 +549,7 @@ static int dispatch(const struct lookup *l)
 	}
 	if (!strcasecmp(l->head, "LLC_MISSES"))
 		return resolve_llc(l);
-	if (!l->head[0] || has_bad_modifier(l->head))
+	if (!l->head[0] || has_bad_modifier(l))
 		return unknown(l);
 	if (strchr(l->head, ':') && !strstr(l->head, "::"))
 		return resolve_colon(l);
@@ -589,37 +626,31 @@ int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_er
 
 /* ---- triggers ---- */
 
-static int refuse_planned(const struct planned *p, struct csw_error *err)
-{
-	struct csw_cpu cpu;
-	char why[256], denial[CSW_TRYOUT_INSTEAD_BYTES];
-	int ret;
+/* What was asked for beside the name. */
+struct wish {
+	uint64_t sav;
+	bool force;
+};
 
-	if (!csw_tryout_pmu())
-		return csw_error_set(err, -EOPNOTSUPP,
-				     "trigger %s needs %s, and there is none here: %s; %s", p->name,
-				     p->needs, csw_catalogue_no_pmu(why, sizeof(why)),
-				     csw_tryout_instead(denial, sizeof(denial), TRIGGER_INSTEAD));
-	ret = csw_tryout_permission(err);
-	if (ret)
-		return ret;
-	csw_tryout_cpu(&cpu);
-	return csw_error_set(err, -EOPNOTSUPP,
-			     "trigger %s has no entry for this CPU model (%s family %d model %d) "
-			     "in this version of csw; works "
-			     "here: --trigger=switch, or an event of this CPU by its own name; "
-			     "--driver=sim shows %s simulated",
-			     p->name, cpu.vendor, cpu.family, cpu.model, p->name);
+/* Some 280 bytes at most, of which the name is 128. */
+const char *csw_catalogue_describe(const struct csw_trigger *t, char *text, size_t bytes)
+{
+	char process[32], thread[32];
+
+	snprintf(text, bytes, "%s, %s, sav %llu, %s per process switch, %s per thread switch",
+		 t->event.became, t->event.flags & CSW_EVENT_BY_HARDWARE ? "hardware" : "software",
+		 (unsigned long long)t->sav, csw_rate_text(&t->process, process, sizeof(process)),
+		 csw_rate_text(&t->thread, thread, sizeof(thread)));
+	return text;
 }
 
-static const struct planned *find_planned(const char *head)
+/* The CPU model that libpfm4 was told of is not the one that would tell of itself. */
+static void ask_machine(struct csw_trigger_machine *m)
 {
-	size_t nr = strcspn(head, ":"); /* mem_load:WHERE */
-
-	for (size_t i = 0; i < NR(planned); i++)
-		if (strlen(planned[i].name) == nr && !strncmp(planned[i].name, head, nr))
-			return &planned[i];
-	return NULL;
+	memset(m, 0, sizeof(*m));
+	csw_pfm_core(m->cores, sizeof(m->cores));
+	if (!m->cores[0] || !csw_pfm_is_told())
+		csw_tryout_cpu(&m->cpu);
 }
 
 /* The kernel raises smaller periods without a word; then overflows would come later than sav says.
@@ -646,67 +677,306 @@ static int refuse_timer_storm(const struct csw_trigger *t, struct csw_error *err
 		t->event.name, (unsigned long long)t->sav, CLOCK_SAV_LEAST);
 }
 
-static int settle_sav(struct csw_trigger *out, struct csw_error *err)
+__attribute__((format(printf, 2, 3))) static void remark(struct csw_trigger *t, const char *format,
+							 ...)
 {
-	uint64_t least = period_floor(&out->event);
-	size_t used = strlen(out->event.became);
+	size_t used = strlen(t->event.became);
+	va_list args;
 
-	if (out->event.type == PERF_TYPE_SOFTWARE && (out->event.flags & CSW_EVENT_CLOCK) &&
-	    out->sav < CLOCK_SAV_LEAST)
-		return refuse_timer_storm(out, err);
-	if (out->sav >= least)
+	va_start(args, format);
+	vsnprintf(t->event.became + used, sizeof(t->event.became) - used, format, args);
+	va_end(args);
+}
+
+/* known: what the catalogue says of this event; NULL: nothing. */
+static int settle_sav(struct csw_trigger *t, const struct wish *wish,
+		      const struct csw_trigger_entry *known, struct csw_error *err)
+{
+	uint64_t least = period_floor(&t->event);
+
+	t->sav = wish->sav;
+	if (wish->sav == CSW_SAV_AUTO)
+		t->sav = known ? known->sav : 1;
+	if (t->event.type == PERF_TYPE_SOFTWARE && (t->event.flags & CSW_EVENT_CLOCK) &&
+	    t->sav < CLOCK_SAV_LEAST)
+		return refuse_timer_storm(t, err);
+	if (wish->sav == CSW_SAV_AUTO && !known && !t->per_switch &&
+	    !(t->event.flags & CSW_EVENT_DEBUG_REGISTER))
+		remark(t, " (sav 1: the catalogue does not know this event)");
+	if (t->sav >= least)
 		return 0;
-	snprintf(out->event.became + used, sizeof(out->event.became) - used,
-		 " (sav %llu -> %llu, the kernel's least)", (unsigned long long)out->sav,
-		 (unsigned long long)least);
-	out->sav = least;
+	remark(t, " (sav %llu -> %llu, the %s)", (unsigned long long)t->sav,
+	       (unsigned long long)least,
+	       t->process.known && t->process.min == least && t->process.max == least
+		       ? "events per switch here"
+		       : "kernel's least");
+	t->sav = least;
 	return 0;
 }
 
-static int resolve_trigger_event(struct lookup *l)
+/* Once in every switch of every kind, and never else. */
+static void expect_every_switch(struct csw_trigger *t, uint32_t phase, uint32_t sample_of)
 {
-	const struct planned *p = find_planned(l->head);
-	bool automatic = !strcmp(l->head, "auto");
+	t->phase = phase;
+	t->per_switch = 1;
+	t->process = t->thread = (struct csw_rate){ 1, 1, 1 };
+	t->sample_of = sample_of;
+}
+
+static void expect_entry(struct csw_trigger *t, const struct csw_trigger_entry *e)
+{
+	t->process = e->process;
+	t->thread = e->thread;
+	t->sample_of = e->sample_of;
+	if (e->exact) {
+		t->phase = CSW_PHASE_INSIDE;
+		t->per_switch = e->process.min;
+	}
+}
+
+/* ---- triggers of the catalogue ---- */
+
+/* Known, and nothing for it on this CPU: nothing that one could insist on, either. */
+static int refuse_none(const struct lookup *l, uint32_t id, const struct csw_trigger_entry *e,
+		       const struct csw_trigger_machine *m)
+{
+	char denial[CSW_TRYOUT_INSTEAD_BYTES], lack[LACK_BYTES];
+	const char *instead = lack_of_pmu(l, lack, sizeof(lack));
+
+	if (!*instead)
+		instead = csw_tryout_instead(denial, sizeof(denial), TRIGGER_INSTEAD);
+	else
+		instead += strlen("; ");
+	return csw_error_set(l->err, -EOPNOTSUPP,
+			     "trigger %s has no event on this CPU (%s): %s; %s",
+			     csw_trigger_names[id].name,
+			     m->cores[0] ? m->cores : "unknown to libpfm4", e->why, instead);
+}
+
+/* There is an event: what speaks against it? pmu: whether this machine could count it at all; the
+ * conditions of a machine that is not the CPU that libpfm4 was told of say nothing. */
+static bool speaks_against(const struct csw_trigger *t, const struct csw_trigger_entry *e, bool pmu,
+			   char *why, size_t bytes)
+{
+	uint64_t least = period_floor(&t->event);
+	bool bounded = e->process.known && e->process.max && e->process.max != CSW_RATE_OPEN;
+
+	if (e->why) {
+		snprintf(why, bytes, "%s", e->why);
+		return true;
+	}
+	if ((pmu || !csw_pfm_is_told()) && csw_trigger_unmet(e, why, bytes))
+		return true;
+	if (!bounded || least <= e->process.max)
+		return false;
+	snprintf(why, bytes,
+		 "the kernel takes no period below %llu, and with %u occurrences per switch a "
+		 "sample would be of several threads",
+		 (unsigned long long)least, e->process.max);
+	return true;
+}
+
+static int refuse_without_pmu(const struct lookup *l, uint32_t id, const char *would_be,
+			      const char *against)
+{
+	char why[256], denial[CSW_TRYOUT_INSTEAD_BYTES];
+
+	return csw_error_set(
+		l->err, -EOPNOTSUPP,
+		"trigger %s would be %s; but there is no hardware PMU here: %s%s%s; %s",
+		csw_trigger_names[id].name, would_be, csw_catalogue_no_pmu(why, sizeof(why)),
+		*against ? "; and with one, " : "", against,
+		csw_tryout_instead(denial, sizeof(denial), TRIGGER_INSTEAD));
+}
+
+/* The trigger's name is known, whether or not its event is. */
+static int as_known(int ret, struct csw_error *err)
+{
+	if (ret != -ENOENT)
+		return ret;
+	if (err)
+		err->code = -EOPNOTSUPP;
+	return -EOPNOTSUPP;
+}
+
+static int resolve_entry(struct lookup *l, uint32_t id, const struct csw_trigger_entry *e,
+			 const struct csw_trigger_machine *m, const struct wish *wish,
+			 struct csw_trigger *t)
+{
+	char would_be[CSW_CATALOGUE_DESCRIPTION_BYTES], against[CSW_FORCED_BYTES] = "";
+	bool pmu = csw_tryout_pmu();
 	int ret;
 
-	if (p)
-		return refuse_planned(p, l->err);
-	if (automatic || !strcmp(l->head, "switch"))
-		strcpy(l->head, "context-switches");
+	if (!e->event)
+		return refuse_none(l, id, e, m);
+	if (l->out->exclude_kernel)
+		return csw_error_set(l->err, -EINVAL,
+				     "%s: this happens in the kernel, so with :u it would give no "
+				     "sample at all; leave :u away",
+				     l->out->name);
+	csw_trigger_event_name(e, m, l->head, sizeof(l->head));
 	ret = resolve(l);
-	if (!ret && automatic) /* nothing better is implemented for any machine, and the report must
-				  say what was taken */
+	if (ret)
+		return as_known(ret, l->err);
+	expect_entry(t, e);
+	ret = settle_sav(t, wish, e, l->err);
+	if (ret)
+		return ret;
+	csw_catalogue_describe(t, would_be, sizeof(would_be));
+	speaks_against(t, e, pmu, against, sizeof(against));
+	if (!pmu)
+		return refuse_without_pmu(l, id, would_be, against);
+	if (*against && !wish->force)
+		return csw_error_set(l->err, -EOPNOTSUPP,
+				     "trigger %s would be %s; but %s; works here: "
+				     "--trigger=switch; --force uses it all the same",
+				     csw_trigger_names[id].name, would_be, against);
+	snprintf(t->forced, sizeof(t->forced), "%s", against);
+	return 0;
+}
+
+/* Of what counts every switch and nothing else, the first that works here and may be used. Whoever
+ * names nothing is not to be surprised: with a modifier it is the software event, which says why
+ * that cannot be. */
+static bool take_exact(const struct lookup *l, const struct wish *wish,
+		       const struct csw_trigger_machine *m, struct csw_trigger *t)
+{
+	for (uint32_t id = 0; !*l->suffix && id < CSW_TRIGGER_IDS; id++) {
+		const struct csw_trigger_entry *e = csw_trigger_find(id, m);
+		struct csw_trigger exact;
+
+		if (!e || !e->exact ||
+		    csw_catalogue_trigger(csw_trigger_names[id].name, wish->sav, &exact, NULL) ||
+		    exact.event.type == PERF_TYPE_BREAKPOINT)
+			continue;
+		strcpy(exact.event.name, t->event.name);
+		snprintf(t->event.became, sizeof(t->event.became), "%s: %.100s",
+			 csw_trigger_names[id].name, exact.event.became);
+		strcpy(exact.event.became, t->event.became);
+		*t = exact;
+		return true;
+	}
+	return false;
+}
+
+static int resolve_switch(struct lookup *l, bool automatic)
+{
+	int ret;
+
+	strcpy(l->head, "context-switches");
+	ret = resolve(l);
+	if (!ret && automatic) /* the report must say what was taken */
 		snprintf(l->out->became, sizeof(l->out->became), "switch (context-switches%s)",
 			 l->suffix);
 	return ret;
 }
 
-int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
-			  struct csw_error *err)
+/* An event by its own name, of which the catalogue may know something. */
+static int resolve_event(struct lookup *l, const struct csw_trigger_machine *m,
+			 const struct wish *wish, struct csw_trigger *t)
+{
+	const struct csw_trigger_entry *known = NULL;
+	int ret = resolve(l);
+
+	if (ret)
+		return ret;
+	if (l->out->flags & CSW_EVENT_HARDWARE && l->out->type != PERF_TYPE_HARDWARE &&
+	    l->out->type != PERF_TYPE_HW_CACHE)
+		known = csw_trigger_find_code(l->out->config, m);
+	if (known)
+		expect_entry(t, known);
+	if (l->out->type == PERF_TYPE_SOFTWARE && l->out->config == PERF_COUNT_SW_CONTEXT_SWITCHES)
+		expect_every_switch(t, CSW_PHASE_BEFORE, CSW_SAMPLE_OF_OUTGOING);
+	return settle_sav(t, wish, known, l->err);
+}
+
+/* By the CPU's debug registers. What a place in memory has to do with switches nobody knows. */
+static int resolve_watched(struct lookup *l, uint32_t id, const struct wish *wish,
+			   struct csw_trigger *t)
+{
+	int ret = resolve(l);
+
+	if (ret)
+		return ret;
+	if (id == CSW_TRIGGER_TID_CHANGE)
+		expect_every_switch(t, CSW_PHASE_INSIDE, CSW_SAMPLE_OF_INCOMING);
+	return settle_sav(t, wish, NULL, l->err);
+}
+
+/* A change of the thread may be seen by two kinds of hardware. Where the PMU's event does not do
+ * and the debug registers do not either, the PMU's reason is the one to tell. */
+static int resolve_hardware(struct lookup *l, uint32_t id, const struct csw_trigger_machine *m,
+			    const struct wish *wish, struct csw_trigger *t)
+{
+	const struct csw_trigger_entry *e = csw_trigger_find(id, m);
+	const struct csw_trigger before = *t;
+	struct lookup watch = *l;
+	int ret;
+
+	if (!e)
+		return resolve_watched(l, id, wish, t);
+	ret = resolve_entry(l, id, e, m, wish, t);
+	if (ret != -EOPNOTSUPP || id != CSW_TRIGGER_TID_CHANGE)
+		return ret;
+	watch.err = NULL;
+	*t = before;
+	if (resolve_watched(&watch, id, wish, t) ||
+	    csw_tryout_event(&t->event, t->sav, TRIGGER_INSTEAD, NULL))
+		return ret;
+	return 0;
+}
+
+static int resolve_trigger_event(struct lookup *l, const struct wish *wish, struct csw_trigger *t)
+{
+	uint32_t id = has_bad_modifier(l) ? CSW_TRIGGER_IDS : csw_trigger_id(l->head);
+	struct csw_trigger_machine m;
+	int ret;
+
+	ask_machine(&m);
+	if (id == CSW_TRIGGER_IDS)
+		return resolve_event(l, &m, wish, t);
+	if (id == CSW_TRIGGER_AUTO && take_exact(l, wish, &m, t))
+		return 0;
+	if (id != CSW_TRIGGER_AUTO && id != CSW_TRIGGER_SWITCH)
+		return resolve_hardware(l, id, &m, wish, t);
+	ret = resolve_switch(l, id == CSW_TRIGGER_AUTO);
+	expect_every_switch(t, CSW_PHASE_BEFORE, CSW_SAMPLE_OF_OUTGOING);
+	return ret ? ret : settle_sav(t, wish, NULL, l->err);
+}
+
+static int find_trigger(const char *name, const struct wish *wish, struct csw_trigger *out,
+			struct csw_error *err)
 {
 	struct lookup l = { .trigger = true, .out = &out->event, .err = err };
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	if (sav > INT64_MAX)
+	if (wish->sav > INT64_MAX && wish->sav != CSW_SAV_AUTO)
 		return csw_error_set(
 			err, -EINVAL,
 			"the sample-after value %llu is too large: the kernel takes 63 bits",
-			(unsigned long long)sav);
-	out->sav = sav ? sav : 1;
+			(unsigned long long)wish->sav);
 	out->phase = CSW_PHASE_ANY;
 	ret = begin(&l, name);
 	if (!ret)
-		ret = resolve_trigger_event(&l);
-	if (ret)
-		return ret;
-	if (out->event.type == PERF_TYPE_SOFTWARE &&
-	    out->event.config == PERF_COUNT_SW_CONTEXT_SWITCHES) {
-		out->phase = CSW_PHASE_BEFORE;
-		out->per_switch = 1;
-	}
-	ret = settle_sav(out, err);
+		ret = resolve_trigger_event(&l, wish, out);
 	return ret ? ret : csw_tryout_event(&out->event, out->sav, TRIGGER_INSTEAD, err);
+}
+
+int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
+			  struct csw_error *err)
+{
+	const struct wish wish = { .sav = sav ? sav : 1 };
+
+	return find_trigger(name, &wish, out, err);
+}
+
+int csw_catalogue_force(const char *name, uint64_t sav, struct csw_trigger *out,
+			struct csw_error *err)
+{
+	const struct wish wish = { .sav = sav ? sav : 1, .force = true };
+
+	return find_trigger(name, &wish, out, err);
 }
 
 /* ---- for lists ---- */

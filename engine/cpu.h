@@ -26,6 +26,10 @@ int csw_cpu_identify(struct csw_cpu *out);
  * use; the x86 one falls back to it. */
 int csw_cpu_identify_generic(struct csw_cpu *out);
 
+/* Whether /proc/cpuinfo has this word among the first CPU's "flags" (arm64: "Features"). Not CPUID:
+ * the kernel leaves out what it does not use, and adds what it does ("pti"). */
+bool csw_cpu_has_flag(const char *flag);
+
 bool csw_cpu_is_amd(const struct csw_cpu *cpu); /* AMD's and Hygon's cores */
 
 #endif

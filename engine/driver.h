@@ -16,6 +16,7 @@
 /* What to count and how: made by engine/spec from text, read by the driver, never changed after. */
 struct csw_plan {
 	struct csw_trigger trigger;
+	bool force; /* use a trigger that is known not to work here */
 	struct csw_event counters[CSW_COUNTERS_MAX];
 	unsigned nr_counters;
 	const char *cpus;     /* count on these only, "0-3,8"; NULL: on all */
@@ -81,10 +82,15 @@ struct csw_driver_ops {
 	/* A counter's (a trigger's) name to an event. Opens nothing that stays. -ENOENT: no such
 	 * name, with the nearest ones; -EOPNOTSUPP: a known name that this machine cannot count,
 	 * with the reason and what works instead. resolve_trigger also settles sav (in: as wished,
-	 * >= 1) and refuses what would mix threads silently. */
+	 * >= 1, or CSW_SAV_AUTO) and refuses what would mix threads silently. */
 	int (*resolve_counter)(const char *name, struct csw_event *out, struct csw_error *err);
 	int (*resolve_trigger)(const char *name, uint64_t sav, struct csw_trigger *out,
 			       struct csw_error *err);
+
+	/* The same as resolve_trigger, but what is known not to work is used, with the reason in
+	 * out->forced. NULL: nothing here is refused for that. */
+	int (*force_trigger)(const char *name, uint64_t sav, struct csw_trigger *out,
+			     struct csw_error *err);
 
 	/* Of drivers that read a recording (CSW_DRIVER_FILE), instead of resolve_* and open: opens
 	 * plan->input and fills in what was counted there. */

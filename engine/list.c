@@ -16,6 +16,7 @@
 #include "engine/error.h"
 #include "engine/pfm.h"
 #include "engine/sysfs.h"
+#include "engine/triggers.h"
 #include "engine/tryout.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -76,39 +77,32 @@ static int put(const struct list *l, const char *name, const char *group, const 
 
 /* ---- triggers ---- */
 
-/* tried: what stands for WHERE. Any variable would do: whether it can be watched is the question.
- */
-static const struct {
-	const char *name, *tried, *summary;
-} triggers[] = {
-	{ "auto", "auto", "the best trigger that works here" },
-	{ "switch", "switch", "the kernel's own event of a context switch" },
-	{ "seg_load", "seg_load", "loads of a segment register" },
-	{ "ldt_load", "ldt_load", "loads of the local descriptor table register" },
-	{ "desc_load", "desc_load", "loads of a descriptor table" },
-	{ "mem_load:WHERE", "mem_load:current_task", "loads and stores at an address or a symbol" },
-	{ "mem_store:WHERE", "mem_store:current_task", "stores to an address or a symbol" },
-	{ "pid_change", "pid_change", "changes of the process on a CPU" },
-	{ "tid_change", "tid_change", "changes of the thread on a CPU" },
-	{ "tlb_flush", "tlb_flush", "flushes of the address translation" },
-};
+/* Any variable would do for WHERE: whether it can be watched is the question. */
+static int put_trigger(struct list *l, const struct csw_trigger_name *name)
+{
+	char tried[CSW_EVENT_NAME_BYTES], text[CSW_CATALOGUE_DESCRIPTION_BYTES];
+	struct csw_trigger trigger;
+	struct csw_error err;
+	int ret;
+
+	snprintf(tried, sizeof(tried), "%s%s", name->name,
+		 strcmp(name->name, name->written) ? ":current_task" : "");
+	ret = csw_catalogue_trigger(tried, CSW_SAV_AUTO, &trigger, &err);
+	return put(l, name->written, "trigger", name->summary, !ret,
+		   ret ? err.text : csw_catalogue_describe(&trigger, text, sizeof(text)));
+}
 
 static int list_triggers(struct list *l)
 {
-	for (size_t i = 0; i < NR(triggers); i++) {
-		struct csw_trigger trigger;
-		struct csw_error err;
-		int ret;
+	int ret = 0;
 
-		if (!matches(l, triggers[i].name, "trigger", triggers[i].summary))
-			continue;
-		ret = csw_catalogue_trigger(triggers[i].tried, 1, &trigger, &err);
-		ret = put(l, triggers[i].name, "trigger", triggers[i].summary, !ret,
-			  ret ? err.text : trigger.event.became);
-		if (ret)
-			return ret;
+	for (size_t i = 0; !ret && i < CSW_TRIGGER_IDS; i++) {
+		const struct csw_trigger_name *name = &csw_trigger_names[i];
+
+		if (matches(l, name->written, "trigger", name->summary))
+			ret = put_trigger(l, name);
 	}
-	return 0;
+	return ret;
 }
 
 /* ---- kinds of events ---- */

@@ -272,6 +272,13 @@ unsigned csw_pfm_core(char *names, size_t bytes)
 	return nr;
 }
 
+bool csw_pfm_is_told(void)
+{
+	const char *model = getenv("LIBPFM_FORCE_PMU");
+
+	return model != NULL; /* even "" */
+}
+
 bool csw_pfm_elsewhere(const char *name, char *pmus, size_t bytes)
 {
 	enum { SOME = 3 };

@@ -22,6 +22,9 @@ void csw_pfm_offer(struct csw_nearest *nearest);
  * adl_grt"; how many. */
 unsigned csw_pfm_core(char *names, size_t bytes);
 
+/* Whether the environment (LIBPFM_FORCE_PMU) makes libpfm4 see a CPU that this need not be. */
+bool csw_pfm_is_told(void);
+
 /* Some PMUs of other machines that have this event, "nhm, wsm, ..."; false when none has. */
 bool csw_pfm_elsewhere(const char *name, char *pmus, size_t bytes);
 

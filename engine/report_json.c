@@ -149,6 +149,8 @@ static json_t *trigger(struct writer *w, const struct csw_summary *s)
 	set(w, object, "event", text(s->trigger_became));
 	set(w, object, "hardware", json_boolean(s->trigger_hardware));
 	set(w, object, "sav", number(s->sav));
+	if (s->trigger_forced)
+		set(w, object, "forced", text(s->trigger_forced));
 	return object;
 }
 

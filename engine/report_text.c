@@ -481,6 +481,8 @@ static void print_header(const struct report *r)
 	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);
+	if (s->trigger_forced)
+		fprintf(r->file, "\nforced: %s", s->trigger_forced);
 	if (s->sets > 1)
 		fprintf(r->file,
 			"\nESTIMATE: what is marked ~ is scaled: %" PRIu32

@@ -57,11 +57,10 @@ enum csw_missing {
 	CSW_MISSING_THROTTLED,
 };
 
-/* Where the switch that caused the last sample stands. */
-enum csw_own {
-	CSW_OWN_SEEN,    /* before the sample */
-	CSW_OWN_TO_COME, /* after it: the run ended with the sample */
-	CSW_OWN_PERHAPS, /* after it if its SWITCH_OUT is missing, else before it */
+/* What the record behind a sample says of who ran. */
+struct csw_behind {
+	csw_u8 is_in;          /* it is a SWITCH_IN, of subject; */
+	csw_u32 subject, prev; /* prev (or EXITED) ran before */
 };
 
 /* Who ran between the last sample and now. */
@@ -84,10 +83,11 @@ struct csw_cpu_state {
 	csw_u32 switches;     /* seen since the last sample, without the one that caused it */
 	csw_u8 counting;      /* between START and STOP */
 	csw_u8 switching;     /* SWITCH_OUT was seen, its SWITCH_IN not yet */
-	csw_u8 own_to_come;   /* enum csw_own: the switch that caused the last sample */
+	csw_u8 own_to_come;   /* the switch that caused the last sample was not seen yet */
 	csw_u8 lost;          /* records are missing since the last sample */
 	csw_u8 throttled;     /* the trigger is stopped */
 	csw_u8 was_throttled; /* ... or was since the last sample */
+	csw_u8 resumes;       /* the SWITCH_IN that comes now says who runs, and no more */
 	csw_u8 whole;         /* the stretch began with a sample */
 	struct csw_stretch stretch;
 };
@@ -97,7 +97,7 @@ struct csw_rules {
 	csw_u64 sav;
 	csw_u32 per_switch; /* trigger occurrences per switch; 0: not known */
 	csw_u8 before;      /* the trigger fires before SWITCH_OUT */
-	csw_u8 inside;      /* ... between OUT and IN, or just after */
+	csw_u8 inside;      /* ... between OUT and IN, or just after, per_switch times each */
 };
 
 struct csw_charge {
@@ -171,7 +171,7 @@ static inline void csw_rule_own_switch(struct csw_cpu_state *s, struct csw_rulin
 	c->owner = s->owner;
 	c->end = end;
 	c->ns = 0;
-	s->own_to_come = CSW_OWN_SEEN;
+	s->own_to_come = 0;
 }
 
 static inline void csw_rule_start(struct csw_cpu_state *s, csw_u64 t, csw_u32 owner,
@@ -198,7 +198,7 @@ static inline void csw_rule_contradiction(struct csw_cpu_state *s, struct csw_ru
 		csw_stretch_add(&s->stretch, other, 0);
 	csw_rule_charge(s, r, CSW_OWNER_UNKNOWN, t, CSW_RUN_CUT);
 	s->owner = CSW_OWNER_UNKNOWN;
-	s->own_to_come = CSW_OWN_SEEN;
+	s->own_to_come = 0;
 	s->switches++;
 }
 
@@ -216,7 +216,7 @@ static inline void csw_rule_switch_out(struct csw_cpu_state *s, struct csw_rulin
 		prev = s->owner;
 	if (prev != s->owner) {
 		csw_rule_contradiction(s, r, prev, t);
-	} else if (s->own_to_come == CSW_OWN_TO_COME) {
+	} else if (s->own_to_come) {
 		csw_rule_own_switch(s, r, end);
 	} else {
 		csw_rule_charge(s, r, s->owner, t, end);
@@ -224,7 +224,7 @@ static inline void csw_rule_switch_out(struct csw_cpu_state *s, struct csw_rulin
 	}
 	s->left = prev;
 	s->owner = next;
-	s->own_to_come = CSW_OWN_SEEN;
+	s->own_to_come = 0;
 	s->switching = 1;
 	s->last_ns = t;
 }
@@ -235,9 +235,11 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 {
 	int known = prev != CSW_OWNER_EXITED;
 
-	if (!csw_owner_proven(s->owner) && known)
+	if (!csw_owner_proven(s->owner) && known && !s->resumes)
 		s->owner = prev;
-	if (subject == s->owner && s->switching) {
+	if (s->resumes) {
+		csw_rule_charge_time(s, r, CSW_OWNER_UNKNOWN, t, CSW_RUN_CUT);
+	} else if (subject == s->owner && s->switching) {
 		/* The usual case: it is who SWITCH_OUT announced. */
 		if (known && s->left != CSW_OWNER_EXITED && csw_owner_proven(s->left) &&
 		    prev != s->left)
@@ -245,11 +247,8 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 	} else if (subject != s->owner && (!known || prev == s->owner)) {
 		/* The owner's SWITCH_OUT is missing, but this record says that it ran until now. */
 		r->unseen_switches++;
-		if (s->own_to_come == CSW_OWN_TO_COME) {
+		if (s->own_to_come) {
 			csw_rule_own_switch(s, r, CSW_RUN_UNSEEN);
-		} else if (s->own_to_come == CSW_OWN_PERHAPS) {
-			/* So it was this one, and the owner's run was over with the sample. */
-			csw_rule_charge_time(s, r, s->owner, t, CSW_RUN_UNSEEN);
 		} else {
 			csw_rule_charge(s, r, s->owner, t, CSW_RUN_UNSEEN);
 			s->switches++;
@@ -258,20 +257,21 @@ static inline void csw_rule_switch_in(struct csw_cpu_state *s, struct csw_ruling
 		csw_rule_contradiction(s, r, prev, t);
 	}
 	s->owner = subject;
-	s->own_to_come = CSW_OWN_SEEN;
+	s->own_to_come = 0;
 	s->switching = 0;
+	s->resumes = 0;
 	s->last_ns = t;
 }
 
 /* Records are missing from the last one up to t. */
 static inline void csw_rule_lost(struct csw_cpu_state *s, struct csw_ruling *r, csw_u64 t)
 {
-	if (s->own_to_come != CSW_OWN_TO_COME)
+	if (!s->own_to_come)
 		csw_rule_charge(s, r, s->owner, s->last_ns, CSW_RUN_CUT);
 	csw_rule_charge(s, r, CSW_OWNER_LOST, t, CSW_RUN_CUT);
 	s->owner = CSW_OWNER_LOST;
 	s->switching = 0;
-	s->own_to_come = CSW_OWN_SEEN;
+	s->own_to_come = 0;
 	s->lost = 1;
 	s->last_ns = t;
 }
@@ -346,42 +346,91 @@ static inline void csw_rule_check_count(const struct csw_rules *rules, struct cs
 		csw_rule_contradiction(s, r, s->owner, t);
 }
 
-/* One overflow; trigger: its counter's reading; denied: the sample's own TID is not that of the
- * owner. That alone proves nothing: the kernel fills in a sample once for all events that overflow
- * together, in the form that the first of them asked for. */
+/*
+ * A trigger that fires inside the switch samples between the records of the two threads, and the
+ * record behind it is the other half of the proof. Where the trigger counted one switch more than
+ * the records in front show, that switch is the sample's, and nothing contradicts that the thread
+ * that they show last ran up to it, then that thread's own records are missing.
+ */
+static inline void csw_rule_infer(const struct csw_rules *rules, struct csw_cpu_state *s,
+				  struct csw_ruling *r, csw_u64 t, csw_u64 d,
+				  const struct csw_behind *behind)
+{
+	int agrees = behind->is_in
+			     ? behind->subject != s->owner && (behind->prev == s->owner ||
+							       behind->prev == CSW_OWNER_EXITED)
+			     : !s->switching; /* it was seen coming */
+
+	if (!agrees || !csw_owner_proven(s->owner) ||
+	    d != (csw_u64)(s->switches + 1) * rules->per_switch)
+		return;
+	r->unseen_switches++;
+	csw_rule_charge(s, r, s->owner, t, CSW_RUN_UNSEEN);
+	s->switches++;
+	s->left = s->owner;
+	s->owner = behind->is_in ? behind->subject : CSW_OWNER_UNKNOWN;
+	s->switching = 1;
+}
+
+/* Who ran up to a sample inside a switch. Either that switch is the last one seen, and the thread
+ * that it brought is no part of the slice, or it is a later one. */
+static inline void csw_rule_inside(const struct csw_rules *rules, struct csw_cpu_state *s,
+				   struct csw_ruling *r, csw_u64 t, csw_u64 d,
+				   const struct csw_behind *behind)
+{
+	int later;
+
+	csw_rule_infer(rules, s, r, t, d, behind);
+	later = d > (csw_u64)s->switches * rules->per_switch;
+	if (d < (csw_u64)s->switches * rules->per_switch)
+		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
+	if (!later && (s->switching || s->switches))
+		return;
+	if (s->switching && behind->is_in && behind->subject == s->owner) {
+		/* Somebody ran unseen before the last switch seen, which is the sample's. */
+		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
+		return;
+	}
+	/* Nobody knows who ran since the last record, nor whether the IN behind is the other half
+	 * of this very switch. It is taken for that: of a switch counted too few the next sample's
+	 * count tells, of one too many nothing. */
+	csw_rule_contradiction(s, r, s->owner, t);
+	s->resumes = behind->is_in;
+}
+
+/* The same for a trigger that fires before the switch, or that knows nothing of switches. */
+static inline void csw_rule_outside(const struct csw_rules *rules, struct csw_cpu_state *s,
+				    struct csw_ruling *r, csw_u64 t, csw_u64 d, int denied)
+{
+	csw_u64 seen = s->switches + 1; /* with the one before which this sample was taken */
+
+	/* The last sample's own switch never came, or this is another thread's sample: both records
+	 * of a switch are missing and nobody knows who ran. */
+	if (s->own_to_come || (denied && d > seen * rules->per_switch && rules->per_switch))
+		csw_rule_contradiction(s, r, s->owner, t);
+	else
+		csw_rule_check_count(rules, s, r, t, d, seen);
+	/* Between OUT and IN the thread that comes is no part of the slice yet. */
+	if (rules->before || !s->switching)
+		csw_rule_charge(s, r, s->owner, t, CSW_RUN_CUT);
+	s->own_to_come = rules->before;
+}
+
+/* One overflow; trigger: its counter's reading; behind: the record behind it, asked of a trigger
+ * that fires inside the switch; denied: the sample's own TID is not that of the owner. That alone
+ * proves nothing: the kernel fills in a sample once for all events that overflow together, in the
+ * form that the first of them asked for. */
 static inline void csw_rule_sample(const struct csw_rules *rules, struct csw_cpu_state *s,
-				   struct csw_ruling *r, csw_u64 t, csw_u64 trigger, int denied)
+				   struct csw_ruling *r, csw_u64 t, csw_u64 trigger,
+				   const struct csw_behind *behind, int denied)
 {
 	csw_u64 d = trigger - s->trigger;
-	/* Does the switch that caused this sample lie behind us? Then the thread that runs now is
-	 * no part of the slice. */
-	int own_behind = !rules->before && (s->switching || (rules->inside && s->switches));
-	csw_u64 seen = s->switches + (own_behind ? 0 : 1);
 
-	if (rules->inside && rules->per_switch &&
-	    (!own_behind || d != (csw_u64)s->switches * rules->per_switch)) {
-		/* Which switch caused this sample is told by its SWITCH_OUT: without it the slice
-		 * is nobody's. */
-		csw_stretch_add(&s->stretch, CSW_OWNER_UNKNOWN, 0);
-	}
-	if (s->own_to_come != CSW_OWN_SEEN ||
-	    (denied && d > seen * rules->per_switch && rules->per_switch)) {
-		/* The last sample's own switch never came, or this is another thread's sample: both
-		 * records of a switch are missing and nobody knows who ran. */
-		csw_rule_contradiction(s, r, s->owner, t);
-	} else {
-		csw_rule_check_count(rules, s, r, t, d, seen);
-	}
-	if (!own_behind)
-		csw_rule_charge(s, r, s->owner, t, CSW_RUN_CUT);
+	if (rules->inside)
+		csw_rule_inside(rules, s, r, t, d, behind);
+	else
+		csw_rule_outside(rules, s, r, t, d, denied);
 	csw_rule_close(rules, s, r, t, d, rules->sav);
-	s->own_to_come = rules->before ? CSW_OWN_TO_COME : CSW_OWN_SEEN;
-	/* A trigger that fires inside the switch comes before its first record only when SWITCH_OUT
-	 * is missing. */
-	if (rules->inside && rules->per_switch && !own_behind)
-		s->own_to_come = CSW_OWN_TO_COME;
-	else if (rules->inside && d > seen * rules->per_switch)
-		s->own_to_come = CSW_OWN_PERHAPS;
 	s->last_ns = t;
 }
 
@@ -394,7 +443,7 @@ static inline void csw_rule_tick(const struct csw_rules *rules, struct csw_cpu_s
 
 	if (tail_lost)
 		csw_rule_lost(s, r, t);
-	else if (s->own_to_come != CSW_OWN_SEEN)
+	else if (s->own_to_come)
 		csw_rule_contradiction(s, r, s->owner, t);
 	else
 		csw_rule_check_count(rules, s, r, t, d, s->switches);

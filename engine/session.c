@@ -205,6 +205,7 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 		return ret;
 	if (opts->input)
 		return adopt(s, opts, err);
+	s->plan.force = opts->force;
 	ret = csw_spec_plan(&s->plan, s->ops, trigger, events, opts->sav, err);
 	if (ret < 0)
 		return ret;
@@ -430,7 +431,7 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	struct csw_completeness done;
 
 	csw_slicer_completeness(slicer, &done);
-	sum->trigger_hardware = (s->plan.trigger.event.flags & CSW_EVENT_HARDWARE) != 0;
+	sum->trigger_hardware = (s->plan.trigger.event.flags & CSW_EVENT_BY_HARDWARE) != 0;
 	sum->simulated = (s->ops->caps & CSW_DRIVER_SIMULATED) != 0;
 	sum->sav = s->plan.trigger.sav;
 	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);

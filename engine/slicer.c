@@ -56,7 +56,9 @@ int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 		.sav = plan->trigger.sav,
 		.per_switch = plan->trigger.per_switch,
 		.before = plan->trigger.phase == CSW_PHASE_BEFORE,
-		.inside = plan->trigger.phase == CSW_PHASE_INSIDE,
+		/* Only where each overflow falls into a switch of its own. */
+		.inside = plan->trigger.phase == CSW_PHASE_INSIDE && plan->trigger.per_switch &&
+			  plan->trigger.sav % plan->trigger.per_switch == 0,
 	};
 	s->scoped = csw_scope_is_set(scope);
 	s->by_row.nr_counters = s->by_half.nr_counters = plan->nr_counters;
@@ -463,7 +465,8 @@ static int follow_exec(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
 	return csw_tasks_follow_exec(&s->tasks, rec->pid, rec->tid, state->owner);
 }
 
-static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
+static int rule_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
+		       const struct csw_record *rec, const struct csw_behind *behind)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
 	bool denied;
@@ -477,10 +480,54 @@ static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const str
 	cpu->done.samples++;
 	if (rec->cgroup && s->rules.before && !denied && follow_cgroup(s, cpu, rec->cgroup) < 0)
 		return -ENOMEM;
-	csw_rule_sample(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0],
+	csw_rule_sample(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0], behind,
 			denied && s->rules.before);
 	book_charges(s, rec->cpu, &r);
 	return book_reading(s, cpu, rec, &r);
+}
+
+/* Whose place the subject of a SWITCH_IN took. Who has just been seen leaving may have exited; then
+ * its TID means nobody, or somebody else, by now. */
+static int64_t find_left(struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
+			 const struct csw_record *rec)
+{
+	uint32_t left = cpu->state.left;
+
+	if (rec->other_tid < 0)
+		return CSW_OWNER_EXITED;
+	if (cpu->state.switching && csw_owner_proven(left) && left != CSW_OWNER_EXITED &&
+	    csw_aggregation_row(s->agg, left)->tid == rec->other_tid)
+		return left;
+	return csw_tasks_find(&s->tasks, rec->other_pid, rec->other_tid, rec->time_ns);
+}
+
+static int on_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *rec)
+{
+	static const struct csw_behind nothing;
+
+	if (!s->rules.inside)
+		return rule_sample(s, cpu, rec, &nothing);
+	cpu->held = *rec;
+	cpu->holds = true;
+	return 0;
+}
+
+/* The sample that waited, now that the record behind it is there. */
+static int let_go(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const struct csw_record *next)
+{
+	struct csw_behind behind = { .is_in = next->type == CSW_RECORD_SWITCH_IN };
+	int64_t subject = 0, prev = 0;
+
+	cpu->holds = false;
+	if (behind.is_in) {
+		subject = csw_tasks_find(&s->tasks, next->pid, next->tid, next->time_ns);
+		prev = find_left(s, cpu, next);
+		if (subject < 0 || prev < 0)
+			return -ENOMEM;
+	}
+	behind.subject = (csw_u32)subject;
+	behind.prev = (csw_u32)prev;
+	return rule_sample(s, cpu, &cpu->held, &behind);
 }
 
 static int on_switch_out(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
@@ -509,18 +556,10 @@ static int on_switch_in(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec)
 {
 	struct csw_ruling r = { .nr_charges = 0 };
-	int64_t subject, prev = CSW_OWNER_EXITED;
+	int64_t subject, prev;
 
 	subject = csw_tasks_find(&s->tasks, rec->pid, rec->tid, rec->time_ns);
-	/* Who has just been seen leaving may have exited; then its TID means nobody, or somebody
-	 * else, by now. */
-	if (rec->other_tid >= 0 && csw_owner_proven(cpu->state.left) &&
-	    cpu->state.left != CSW_OWNER_EXITED &&
-	    csw_aggregation_row(s->agg, cpu->state.left)->tid == rec->other_tid &&
-	    cpu->state.switching)
-		prev = cpu->state.left;
-	else if (rec->other_tid >= 0)
-		prev = csw_tasks_find(&s->tasks, rec->other_pid, rec->other_tid, rec->time_ns);
+	prev = find_left(s, cpu, rec);
 	if (subject < 0 || prev < 0)
 		return -ENOMEM;
 	csw_rule_switch_in(&cpu->state, &r, rec->time_ns, (uint32_t)subject, (uint32_t)prev);
@@ -610,12 +649,15 @@ static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec)
 {
 	struct csw_slicer_cpu *cpu;
+	int ret;
 
 	if (rec->type == CSW_RECORD_ESTIMATE)
 		return on_estimate(s, rec);
 	if (rec->cpu >= s->nr_cpus)
 		return -EINVAL;
 	cpu = &s->cpus[rec->cpu];
+	if (cpu->holds && (ret = let_go(s, cpu, rec)) != 0)
+		return ret;
 	switch (rec->type) {
 	case CSW_RECORD_TASK:
 	case CSW_RECORD_FORK:

@@ -41,6 +41,9 @@ struct csw_slicer_cpu {
 	uint64_t readings[2 + CSW_COUNTERS_MAX];
 	uint64_t ran_ns[CSW_COUNTERS_MAX]; /* each counter, where they take turns; since the last
 					      reset */
+	/* A sample of a trigger that fires inside the switch waits for the record behind it. */
+	struct csw_record held;
+	bool holds;
 	bool started, stopped;
 };
 

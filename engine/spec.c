@@ -120,7 +120,8 @@ int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const
 		return csw_error_set(
 			err, -EINVAL,
 			"no event is named: say what to count, for example page-faults,task-clock");
-	ret = ops->resolve_trigger(trigger, sav ? sav : 1, &plan->trigger, err);
+	ret = (ops->force_trigger && plan->force ? ops->force_trigger : ops->resolve_trigger)(
+		trigger, sav ? sav : 1, &plan->trigger, err);
 	if (put_off(ret, &denied, err) < 0)
 		return ret;
 	for (const char *from = events;; from++) {

@@ -12,7 +12,7 @@
 int csw_spec_driver(const char *text, const struct csw_driver_ops **ops, char **driver_opts,
 		    struct csw_error *err);
 
-/* Fills in trigger and counters of *plan. sav 0: 1. */
+/* Fills in trigger and counters of *plan, by its `force`. sav 0: 1. */
 int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
 		  const char *events, uint64_t sav, struct csw_error *err);
 

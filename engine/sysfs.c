@@ -64,22 +64,40 @@ static ssize_t read_all(int fd, char *text, size_t bytes)
 	return (ssize_t)used;
 }
 
-int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
+static int open_path(const char *format, va_list args)
 {
 	char path[PATH_MAX];
+	int ret = make_path(path, format, args), fd;
+
+	if (ret)
+		return ret;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int csw_sysfs_open(const char *format, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, format);
+	fd = open_path(format, args);
+	va_end(args);
+	return fd;
+}
+
+int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
+{
 	va_list args;
 	ssize_t nr;
 	int fd, ret;
 
 	text[0] = '\0';
 	va_start(args, format);
-	ret = make_path(path, format, args);
+	fd = open_path(format, args);
 	va_end(args);
-	if (ret)
-		return ret;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	nr = read_all(fd, text, bytes);
 	close(fd);
 	if (nr < 0) {

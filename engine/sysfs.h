@@ -20,6 +20,9 @@ void csw_sysfs_set_root_for_tests(const char *root);
 int csw_sysfs_read(char *text, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The file named by the format, for reading: the caller's to close; or -errno. */
+int csw_sysfs_open(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* "0-3,8,10-11" into cpus[max], ascending. How many, -EINVAL (malformed or not ascending), -E2BIG
  * (more than max). */
 int csw_sysfs_cpulist(const char *text, unsigned *cpus, unsigned max);

@@ -58,18 +58,13 @@ static int try_open(const struct csw_event *event, uint64_t period)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = event->type,
-		.config = event->config,
-		.config1 = event->config1,
-		.config2 = event->config2,
 		.sample_period = period,
 		.disabled = 1,
-		.exclude_user = event->exclude_user,
-		.exclude_kernel = event->exclude_kernel,
-		.exclude_hv = event->exclude_hv,
 	};
+	int cpu = csw_sysfs_cpu_for(event->type);
+	int ret = csw_event_attr(event, (unsigned)cpu, &attr, NULL);
 
-	return try_attr(&attr, -1, csw_sysfs_cpu_for(event->type));
+	return ret ? ret : try_attr(&attr, -1, cpu);
 }
 
 static bool is_missing(int ret)
@@ -224,11 +219,34 @@ static int refuse_invalid(const struct csw_event *event, uint64_t period, struct
 			     event->name, event->became);
 }
 
+static int refuse_watch(const struct csw_event *event, int ret, struct csw_error *err)
+{
+	switch (ret) {
+	case -ENOSPC:
+		return csw_error_set(err, ret,
+				     "%s: all debug registers of a CPU are taken, by a debugger or "
+				     "another csw-sample; end it, or use --trigger=switch",
+				     event->name);
+	case -EINVAL:
+		return csw_error_set(err, ret,
+				     "%s: the kernel refuses to watch this place (%s); it grants "
+				     "none where its own entry code reads",
+				     event->name, event->became);
+	default:
+		return csw_error_set(err, ret, "%s: the kernel cannot watch it (%s): %s",
+				     event->name, event->became, strerror(-ret));
+	}
+}
+
 int csw_tryout_event(const struct csw_event *event, uint64_t period, const char *instead,
 		     struct csw_error *err)
 {
-	int ret = try_open(event, period);
+	struct perf_event_attr ignored;
+	int ret = csw_event_attr(event, (unsigned)csw_sysfs_cpu_for(event->type), &ignored, err);
 
+	if (ret)
+		return ret; /* the address of a variable cannot be had, and *err says why */
+	ret = try_open(event, period);
 	if (!ret)
 		return 0;
 	if (period && is_missing(ret) && !try_open(event, 0))
@@ -240,6 +258,8 @@ int csw_tryout_event(const struct csw_event *event, uint64_t period, const char 
 		return refuse_missing(event, instead, err);
 	if (is_denied(ret))
 		return refuse_permission(ret, err);
+	if (event->flags & CSW_EVENT_DEBUG_REGISTER)
+		return refuse_watch(event, ret, err);
 	if (ret == -EINVAL)
 		return refuse_invalid(event, period, err);
 	if (ret == -ENOSYS)

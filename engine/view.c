@@ -359,11 +359,13 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 
 	memcpy(t->trigger, trigger->event.name, sizeof(t->trigger));
 	memcpy(t->trigger_became, trigger->event.became, sizeof(t->trigger_became));
+	memcpy(t->trigger_forced, trigger->forced, sizeof(t->trigger_forced));
 	*s = result->summary;
 	s->threads = threads;
 	s->trigger = t->trigger;
 	s->trigger_became = t->trigger_became;
-	s->trigger_hardware = trigger->event.flags & CSW_EVENT_HARDWARE ? 1 : 0;
+	s->trigger_forced = t->trigger_forced[0] ? t->trigger_forced : NULL;
+	s->trigger_hardware = trigger->event.flags & CSW_EVENT_BY_HARDWARE ? 1 : 0;
 	s->sav = trigger->sav;
 	s->driver = result->driver->name;
 	s->simulated = result->driver->caps & CSW_DRIVER_SIMULATED ? 1 : 0;

@@ -38,6 +38,7 @@ struct csw_table {
 	uint64_t threads_in_scope;
 	char trigger[CSW_EVENT_NAME_BYTES];
 	char trigger_became[CSW_EVENT_NAME_BYTES];
+	char trigger_forced[CSW_FORCED_BYTES];
 	struct csw_summary summary;
 };
 

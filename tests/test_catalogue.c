@@ -11,10 +11,15 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "engine/arch/watch.h"
 #include "engine/catalogue.h"
+#include "engine/error.h"
+#include "engine/percpu.h"
 #include "engine/tryout.h"
 #include "tests/tree.h"
 
@@ -30,6 +35,8 @@ static struct {
 	int opened, closed;
 	struct perf_event_attr last;
 	int last_cpu;
+	const char *current_task; /* as this kernel calls it */
+	bool has_bpf;
 } kernel;
 
 static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
@@ -437,7 +444,7 @@ static void test_permission(void **state)
 	/* to count a tracepoint takes no more than to count anything */
 	check_refused("sched:sched_switch", -EACCES, SAYS("perf_event_paranoid=0"));
 	check_trigger_refused("auto", 1, -EACCES, SAYS("counting on whole CPUs"));
-	check_trigger_refused("seg_load", 1, -EACCES, SAYS("counting on whole CPUs"));
+	check_trigger_refused("tlb_flush", 1, -EACCES, SAYS("counting on whole CPUs"));
 	check_trigger_refused("seg_laod", 1, -ENOENT, SAYS("nearest: seg_load"));
 	check_refused("nonsense", -ENOENT, SAYS("nonsense"));
 	kernel.refuses = -EPERM;
@@ -458,13 +465,13 @@ static void test_no_pmu_and_no_permission(void **state)
 			      SAYS("no", "hardware PMU", "KVM", "besides, counting on whole CPUs",
 				   "try sudo"));
 		check_refused("r412e", -EOPNOTSUPP, SAYS("hardware PMU", "besides, "));
-		check_trigger_refused("seg_load", 1, -EOPNOTSUPP,
-				      SAYS("needs a hardware PMU", "KVM",
+		check_trigger_refused("tlb_flush", 1, -EOPNOTSUPP,
+				      SAYS("no hardware PMU", "KVM",
 					   "besides, counting on whole CPUs is not permitted"));
 	}
 	kernel.has_pmu = true; /* and now the thread's own cycles count */
 	check_refused("cycles", -EACCES, SAYS("counting on whole CPUs"));
-	check_trigger_refused("seg_load", 1, -EACCES, SAYS("counting on whole CPUs"));
+	check_trigger_refused("tlb_flush", 1, -EACCES, SAYS("counting on whole CPUs"));
 }
 
 /* No name is wrong where names cannot be looked up, but one that no tracepoint can have. */
@@ -579,7 +586,8 @@ static void test_switch(void **state)
 	check_trigger_refused("switch:u", 1, -EINVAL, SAYS("no sample at all"));
 	check_trigger_refused("auto:u", 1, -EINVAL, SAYS("no sample at all"));
 	check_trigger_refused("cs:u", 1, -EINVAL, SAYS("no sample at all"));
-	check_trigger_refused("switch", UINT64_MAX, -EINVAL, SAYS("too large"));
+	check_trigger("switch", CSW_SAV_AUTO, 1, CSW_PHASE_BEFORE, 1, "context-switches");
+	check_trigger_refused("switch", UINT64_MAX - 1, -EINVAL, SAYS("too large"));
 }
 
 static void test_other_triggers(void **state)
@@ -600,26 +608,124 @@ static void test_other_triggers(void **state)
 		      "skl::LONGEST_LAT_CACHE:MISS 0x412e");
 }
 
-/* The catalogue's own names are never unknown. */
-static void test_planned_triggers(void **state)
+/* The catalogue's own names are never unknown. What they become is tests/test_triggers.c. */
+static void test_catalogue_triggers(void **state)
 {
-	static const char *const names[] = { "seg_load",   "desc_load",
-					     "ldt_load",   "mem_load:current_task",
-					     "mem_load",   "mem_store:0x1000",
-					     "pid_change", "tid_change",
+	static const char *const names[] = { "seg_load", "desc_load", "ldt_load", "pid_change",
 					     "tlb_flush" };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		kernel.has_pmu = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_trigger_refused(names[i], 1, -EOPNOTSUPP,
-				      SAYS("hardware PMU", "virtual machine (KVM)",
-					   "--trigger=switch", "--driver=sim"));
-		kernel.has_pmu = true;
-		check_trigger_refused(
-			names[i], 1, -EOPNOTSUPP,
-			SAYS("no entry for this CPU model", "GenuineIntel", "--trigger=switch"));
-	}
+				      SAYS("--trigger=switch", "--driver=sim"));
+	check_trigger_refused("tlb_flush:x", 1, -ENOENT, SAYS("only :u"));
+	check_trigger_refused("tlb_flush:u", 1, -EINVAL, SAYS("leave :u away"));
+	check_trigger_refused("tlb_flash", 1, -ENOENT, SAYS("nearest: tlb_flush"));
+}
+
+/* A kernel with two variables for each CPU, a page apart. */
+static int percpu_find(const char *name, struct csw_percpu_variable *out, struct csw_error *err)
+{
+	(void)err;
+	if (!strcmp(name, kernel.current_task))
+		*out = (struct csw_percpu_variable){ .offset = 0x18, .bytes = 8 };
+	else if (!strcmp(name, "flags"))
+		*out = (struct csw_percpu_variable){ .offset = 0x22, .bytes = 2 };
+	else
+		return -ENOENT;
+	return 0;
+}
+
+static int percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err)
+{
+	if (!kernel.has_bpf)
+		return csw_error_set(err, -EACCES, "no BPF for you");
+	*address = 0xffff888000000000 + 0x1000 * cpu + offset;
+	return 0;
+}
+
+static void check_watch(const char *name, uint64_t address, uint64_t bytes, uint32_t access,
+			const char *became)
+{
+	struct csw_trigger t;
+	struct csw_error err = { 0 };
+
+	if (csw_catalogue_trigger(name, 1, &t, &err))
+		fail_msg("%s: %s", name, err.text);
+	assert_string_equal(t.event.became, became);
+	assert_true(t.event.flags & CSW_EVENT_DEBUG_REGISTER);
+	assert_int_equal(kernel.last.type, PERF_TYPE_BREAKPOINT);
+	assert_int_equal(kernel.last.bp_type, access);
+	assert_true(kernel.last.bp_addr == address);
+	assert_int_equal(kernel.last.bp_len, bytes);
+	assert_int_equal(kernel.last.sample_period, 1);
+}
+
+/* What the debug registers can watch, at the right address and no longer than it is. */
+static void test_watches(void **state)
+{
+	static const struct csw_percpu_ops ops = { percpu_find, percpu_address };
+	char place[64], became[96];
+	struct csw_trigger t;
+
+	(void)state;
+	if (!csw_arch_watch_loads)
+		skip();
+	kernel.has_pmu = kernel.has_bpf = true;
+	kernel.current_task = csw_arch_current_task[0];
+	csw_percpu_set_ops_for_tests(&ops);
+	snprintf(became, sizeof(became), "mem:%s:w", kernel.current_task);
+	check_watch("tid_change", 0xffff888000000018, 8, HW_BREAKPOINT_W, became);
+	assert_int_equal(csw_catalogue_trigger("tid_change", 1, &t, NULL), 0);
+	assert_int_equal(t.phase, CSW_PHASE_INSIDE);
+	assert_int_equal(t.per_switch, 1);
+	check_watch("mem_store:flags", 0xffff888000000022, 2, HW_BREAKPOINT_W, "mem:flags/2:w");
+	check_watch("mem_store:0xffffffff81234564", 0xffffffff81234564, 4, HW_BREAKPOINT_W,
+		    "mem:0xffffffff81234564/4:w");
+	snprintf(became, sizeof(became), "mem:0x1001/1:%s in any process",
+		 csw_arch_watch_loads == HW_BREAKPOINT_R ? "r" : "rw");
+	check_watch("mem_load:0x1001", 0x1001, 1, csw_arch_watch_loads, became);
+	snprintf(place, sizeof(place), "mem_store:%d:%p", getpid(), (void *)place);
+	snprintf(became, sizeof(became), "mem:%p/%d:w in any process", (void *)place,
+		 (uintptr_t)place % 8 ? 4 : 8);
+	if ((uintptr_t)place % 4 == 0)
+		check_watch(place, (uintptr_t)place, (uintptr_t)place % 8 ? 4 : 8, HW_BREAKPOINT_W,
+			    became);
+	csw_percpu_set_ops_for_tests(NULL);
+}
+
+static void test_watches_refused(void **state)
+{
+	static const struct csw_percpu_ops ops = { percpu_find, percpu_address };
+
+	(void)state;
+	if (!csw_arch_watch_loads)
+		skip();
+	kernel.has_pmu = true;
+	kernel.current_task = csw_arch_current_task[0];
+	csw_percpu_set_ops_for_tests(&ops);
+	check_trigger_refused("tid_change", 1, -EACCES, SAYS("no BPF for you"));
+	kernel.has_bpf = true;
+	check_trigger_refused("tid_change:u", 1, -EINVAL, SAYS("leave :u away"));
+	check_trigger_refused("mem_load", 1, -EINVAL, SAYS("mem_load:WHERE"));
+	check_trigger_refused("mem_store:", 1, -EINVAL, SAYS("no place in memory"));
+	check_trigger_refused("mem_store:a b", 1, -ENOENT, SAYS("printable"));
+	check_trigger_refused("mem_store:nothing_like_it", 1, -ENOENT,
+			      SAYS("nothing_like_it", "kptr_restrict"));
+	check_trigger_refused("mem_store:1:2:3", 1, -EINVAL, SAYS("PID:0xADDRESS"));
+	check_trigger_refused("mem_store:0:0x1000", 1, -EINVAL, SAYS("PID:0xADDRESS"));
+	check_trigger_refused("mem_store:99999999:0x1000", 1, -ESRCH, SAYS("99999999"));
+	check_trigger_refused("mem_store:123456789012345678901234567890", 1, -EINVAL,
+			      SAYS("no place in memory"));
+	kernel.refuses = -ENOSPC;
+	check_trigger_refused("tid_change", 1, -ENOSPC,
+			      SAYS("all debug registers", "debugger", "--trigger=switch"));
+	kernel.refuses = -EINVAL;
+	check_trigger_refused("tid_change", 1, -EINVAL, SAYS("refuses to watch"));
+	kernel.refuses = 0;
+	kernel.current_task = "by another name";
+	check_trigger_refused("tid_change", 1, -EOPNOTSUPP, SAYS(csw_arch_current_task[0]));
+	csw_percpu_set_ops_for_tests(NULL);
 }
 
 #define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -669,7 +775,9 @@ int main(void)
 		ON_MACHINE(test_hostile),
 		ON_MACHINE(test_switch),
 		ON_MACHINE(test_other_triggers),
-		ON_MACHINE(test_planned_triggers),
+		ON_MACHINE(test_catalogue_triggers),
+		ON_MACHINE(test_watches),
+		ON_MACHINE(test_watches_refused),
 	};
 	const struct CMUnitTest core[] = { ON_MACHINE(test_core) };
 	const struct CMUnitTest nhm[] = { ON_MACHINE(test_nhm) };

@@ -401,6 +401,8 @@ static void test_bad_usage(void **state)
 		{ "--driver=nonsense", "nonsense" },
 		{ SIM "--event=nonsense", "nonsense" },
 		{ SIM "--trigger=nonsense", "nonsense" },
+		{ SIM "--sav=automatic", "--sav=automatic: must be auto or a whole number" },
+		{ SIM "--sav=0", "must be auto or a whole number from 1" },
 		{ SIM "--sort=nonsense", "nonsense" },
 		{ SIM "--by=cgroup", "cgroup" },
 		{ "--driver=sim:cpus=99999999999", "cpus" },
@@ -670,6 +672,13 @@ static void test_trigger_and_events(void **state)
 	assert_int_equal(total_of(report, "cycles", "difference"), 0);
 	assert_int_equal(total_of(report, "instructions", "difference"), 0);
 	json_decref(report);
+	/* what the catalogue has, and nothing to insist on */
+	report = report_of(SIM "-q --trigger=seg_load --sav=auto --force -d 0.1 --format=json");
+	trigger = json_object_get(report, "trigger");
+	assert_int_equal(integer(trigger, "sav"), 1);
+	assert_null(json_object_get(trigger, "forced"));
+	json_decref(report);
+	expect("report -i x --force", 2, NULL, "leave out --force");
 }
 
 /* Every view has the same sum, and only rows of its own. */
@@ -1056,12 +1065,14 @@ static void test_completion(void **state)
 	}
 	expect_completion("csw-sample ", "list doctor verify report slices help");
 	expect_completion("csw-sample --his", "--histogram");
-	expect_completion("csw-sample --fo", "--format=");
+	expect_completion("csw-sample --form", "--format=");
 	expect_completion("csw-sample --by=c", "comm cgroup cpu");
 	expect_completion("csw-sample --by pro", "process");
 	expect_completion("csw-sample --format=", "table json csv");
 	expect_completion("csw-sample --driver=si", "sim sim:");
 	expect_completion("csw-sample --trigger=mem_l", "mem_load:");
+	expect_completion("csw-sample --sav=", "auto");
+	expect_completion("csw-sample --forc", "--force");
 	expect_completion("csw-sample --sort=mig", "migrations");
 	expect_completion("csw-sample list ev", "events");
 	expect_completion("csw-sample -d ", "");

@@ -201,7 +201,18 @@ static void test_triggers(void **state)
 	check_usable("switch", "trigger");
 	check_usable("auto", "trigger");
 	assert_non_null(strstr(find("auto")->reason, "context-switches"));
-	check_refused("seg_load", "hardware PMU");
+	check_refused("seg_load", "has no event on this CPU (skl)");
+	check_refused("tlb_flush", "would be skl::TLB_FLUSH:STLB_ANY 0x20bd");
+	check_refused("tlb_flush", "but there is no hardware PMU here");
+	check_refused("mem_store:WHERE", "nothing tells where");
+	kernel.has_pmu = true;
+	assert_int_equal(list_words(CSW_LIST_TRIGGERS, (const char *const[]){ "translation" }, 1),
+			 0);
+	assert_int_equal(list.nr, 1);
+	check_usable("tlb_flush", "trigger");
+	assert_string_equal(find("tlb_flush")->reason,
+			    "skl::TLB_FLUSH:STLB_ANY 0x20bd, hardware, sav 1, "
+			    "1 or more per process switch, 0 per thread switch");
 }
 
 static void test_drivers(void **state)

@@ -111,6 +111,11 @@ static void test_everything_at_once(void **state)
 	assert_int_equal(o.pids.ids[2], INT32_MAX);
 	assert_true(o.verbose);
 	assert_int_equal(o.ring_bytes, 4096);
+	assert_false(o.force);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--sav=auto", "--force", NULL), 0);
+	assert_true(o.sav == CSW_SAV_AUTO);
+	assert_true(o.force);
 	csw_options_free(&o);
 }
 

@@ -333,6 +333,25 @@ static void test_what_a_name_became_is_told(void **state)
 	assert_holds(text_report(f), "counted LLC_MISSES:u = skl::LONGEST_LAT_CACHE:MISS\n");
 }
 
+/* A trigger that cannot be trusted is shown as such, in every format that has room for it. */
+static void test_force_is_told(void **state)
+{
+	struct fixture *f = *state;
+	json_t *root, *trigger;
+
+	assert_lacks(text_report(f), "forced");
+	root = json_report(f, CSW_BY_THREAD);
+	assert_null(json_object_get(json_object_get(root, "trigger"), "forced"));
+	json_decref(root);
+	strcpy(f->plan.trigger.forced, "erratum 4711 makes it count wrongly");
+	assert_holds(text_report(f), "\nforced: erratum 4711 makes it count wrongly\n");
+	root = json_report(f, CSW_BY_THREAD);
+	trigger = json_object_get(root, "trigger");
+	assert_string_equal(json_string_value(json_object_get(trigger, "forced")),
+			    "erratum 4711 makes it count wrongly");
+	json_decref(root);
+}
+
 static void test_simulated_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -1001,6 +1020,7 @@ int main(void)
 		TEST(test_nearly_exact_is_not_exact),
 		TEST(test_ratios_need_the_same_modifier),
 		TEST(test_what_a_name_became_is_told),
+		TEST(test_force_is_told),
 		TEST(test_simulated_is_told),
 		TEST(test_broken_is_told),
 		TEST(test_verbose),

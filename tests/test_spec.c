@@ -23,7 +23,7 @@ static int plan_of(struct csw_plan *plan, const char *trigger, const char *event
 
 static void test_plan(void **state)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .force = false };
 	struct csw_error err;
 
 	(void)state;
@@ -40,7 +40,7 @@ static void test_plan(void **state)
 
 static void refused(const char *trigger, const char *events, int code, const char *why)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .force = false };
 	struct csw_error err;
 
 	assert_int_equal(plan_of(&plan, trigger, events, &err), code);
@@ -82,14 +82,38 @@ static int resolve_any_trigger(const char *name, uint64_t sav, struct csw_trigge
 	return resolve_any(name, &out->event, err);
 }
 
+static int force_any_trigger(const char *name, uint64_t sav, struct csw_trigger *out,
+			     struct csw_error *err)
+{
+	strcpy(out->forced, "on purpose");
+	return resolve_any_trigger(name, sav, out, err);
+}
+
 /* A driver that knows every name. */
 static const struct csw_driver_ops any = { .name = "any",
 					   .resolve_counter = resolve_any,
-					   .resolve_trigger = resolve_any_trigger };
+					   .resolve_trigger = resolve_any_trigger,
+					   .force_trigger = force_any_trigger };
+
+static void test_force(void **state)
+{
+	struct csw_plan plan = { .force = true };
+
+	(void)state;
+	assert_int_equal(csw_spec_plan(&plan, &any, "t", "a", CSW_SAV_AUTO, NULL), 0);
+	assert_string_equal(plan.trigger.forced, "on purpose");
+	assert_true(plan.trigger.sav == CSW_SAV_AUTO); /* the driver's to settle */
+	/* a driver that refuses nothing needs no such call */
+	assert_int_equal(csw_spec_plan(&plan, &csw_sim_driver, "seg_load", "page-faults",
+				       CSW_SAV_AUTO, NULL),
+			 0);
+	assert_true(plan.trigger.sav == 1);
+	assert_string_equal(plan.trigger.forced, "");
+}
 
 static void test_slashes(void **state)
 {
-	struct csw_plan plan;
+	struct csw_plan plan = { .force = false };
 	struct csw_error err;
 
 	(void)state;
@@ -139,7 +163,7 @@ static void test_permission_comes_last(void **state)
 		{ "t", "a,,b", -EINVAL, "empty element" },
 		{ "t", "a,b,a", -EINVAL, "listed twice" },
 	};
-	struct csw_plan plan;
+	struct csw_plan plan = { .force = false };
 	struct csw_error err;
 
 	(void)state;
@@ -158,7 +182,7 @@ static void test_permission_comes_last(void **state)
 static void test_how_many(void **state)
 {
 	char events[8 * (CSW_COUNTERS_MAX + 1)] = "";
-	struct csw_plan plan;
+	struct csw_plan plan = { .force = false };
 	struct csw_error err;
 
 	(void)state;
@@ -221,13 +245,10 @@ static void test_corpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_slashes),
-		cmocka_unit_test(test_how_many),
-		cmocka_unit_test(test_permission_comes_last),
-		cmocka_unit_test(test_driver),
-		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_plan),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slashes),  cmocka_unit_test(test_force),
+		cmocka_unit_test(test_how_many), cmocka_unit_test(test_permission_comes_last),
+		cmocka_unit_test(test_driver),   cmocka_unit_test(test_corpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 
 /* A sample of `switch` is taken a few us before SWITCH_OUT, from which the truth counts. */
 #define SWITCH_NS 8000
+#define HOUR_NS 3600000000000ULL
 
 static void equal_by_seg_load(void **state)
 {
@@ -129,15 +130,24 @@ static void sav_2_mixes_and_says_so(void **state)
 	sim_run_free(&run);
 }
 
+/* Which of idle's two samples is missing depends on whom the trigger's sample shows. */
+static const struct blind {
+	const char *trigger, *options;
+} blind_triggers[] = {
+	{ "switch", "seed=7,blind_idle=1,threads=12" },
+	{ "seg_load", "seed=7,blind_idle=1,threads=12" },
+	{ "seg_load", "seed=7,blind_idle=1,threads=12,incoming=1" },
+};
+
 /* An idle task that leaves no records: its time is cut out, and what cannot happen in idle is still
  * exact. */
 static void blind_idle_is_noticed(void **state)
 {
 	struct csw_sim_truth truth;
 	struct sim_run run = { .ticks = false };
+	const struct blind *blind = *state;
 
-	(void)state;
-	sim_run_all(&run, "switch", EVENTS, 1, "seed=7,blind_idle=1,threads=12");
+	sim_run_all(&run, blind->trigger, EVENTS, 1, blind->options);
 	sim_run_check_sums(&run);
 	sim_run_check_never_more(&run, SWITCH_NS);
 	assert_true(run.done.unseen > 100);
@@ -168,13 +178,52 @@ static void vanished_records_are_noticed(void **state)
 	struct sim_run run = { .ticks = false };
 	const char *trigger = *state;
 
-	sim_run_all(&run, trigger, EVENTS, 1, "seed=8,vanish=100,duration_ms=2000");
-	sim_run_check_sums(&run);
-	sim_run_check_never_more(&run, SWITCH_NS);
-	assert_true(run.done.unseen > 0);
-	assert_int_equal(run.done.lost, 0);
-	assert_true(sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC) > 0);
-	sim_run_free(&run);
+	/* The more records are missing, the more often all those of a switch, and the count alone
+	 * tells. */
+	static const char *const options[] = {
+		"seed=8,vanish=100,duration_ms=2000",
+		"seed=10,vanish=50,blind_idle=0,incoming=1,duration_ms=10000",
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		sim_run_all(&run, trigger, EVENTS, 1, options[i]);
+		sim_run_check_sums(&run);
+		sim_run_check_never_more(&run, SWITCH_NS);
+		assert_true(run.done.unseen > 0);
+		assert_int_equal(run.done.lost, 0);
+		assert_true(sim_run_kind_sum(&run, CSW_KIND_MIXED, LLC) > 0);
+		sim_run_free(&run);
+	}
+}
+
+/* A clock runs as long as its thread does: what is shared of it is never more than the time. */
+static void check_clock_within_time(const struct sim_run *run)
+{
+	for (uint32_t i = CSW_ROWS_FIXED; i < run->agg.nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(&run->agg, i);
+
+		if (row->kind != CSW_KIND_MIXED)
+			assert_in_range(row->cells[CLOCK].sum, 0,
+					row->oncpu_ns + SWITCH_NS * (row->slices + 1));
+	}
+}
+
+/* However many records are missing, the trigger's count shows every switch of which nothing is
+ * known: times may be wrong then, but nobody gets another's counts. */
+static void counts_are_proven(void **state)
+{
+	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
+	char options[64];
+
+	for (unsigned vanish = 200; vanish < 1000; vanish += 200) {
+		snprintf(options, sizeof(options), "seed=8,vanish=%u,duration_ms=2000", vanish);
+		sim_run_all(&run, trigger, EVENTS, 1, options);
+		sim_run_check_sums(&run);
+		sim_run_check_never_more(&run, HOUR_NS);
+		check_clock_within_time(&run);
+		sim_run_free(&run);
+	}
 }
 
 /* A reader that stopped: what did not fit is lost, and nobody gets it. */
@@ -546,11 +595,18 @@ int main(void)
 		cmocka_unit_test_prestate(reused_tids_stay_apart, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(counters_wrap),
 		cmocka_unit_test(sav_2_mixes_and_says_so),
-		cmocka_unit_test(blind_idle_is_noticed),
+		cmocka_unit_test_prestate(blind_idle_is_noticed,
+					  (void *)(uintptr_t)&blind_triggers[0]),
+		cmocka_unit_test_prestate(blind_idle_is_noticed,
+					  (void *)(uintptr_t)&blind_triggers[1]),
+		cmocka_unit_test_prestate(blind_idle_is_noticed,
+					  (void *)(uintptr_t)&blind_triggers[2]),
 		cmocka_unit_test_prestate(vanished_records_are_noticed,
 					  (void *)(uintptr_t) "switch"),
 		cmocka_unit_test_prestate(vanished_records_are_noticed,
 					  (void *)(uintptr_t) "seg_load"),
+		cmocka_unit_test_prestate(counts_are_proven, (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(counts_are_proven, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test_prestate(overflow_is_lost, (void *)(uintptr_t) "switch"),
 		cmocka_unit_test_prestate(overflow_is_lost, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(lost_tail_is_lost),

@@ -3,6 +3,7 @@
 #define CSW_TESTS_TREE_H
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/error.h"
+#include "engine/percpu.h"
 #include "engine/sysfs.h"
 
 static char tree_root[256];
 
 /* For cmocka's setup: 0, or -1 when there is no place for it. */
+/* A made-up machine has none of the real kernel's variables. */
+static inline int tree_no_variable(const char *name, struct csw_percpu_variable *out,
+				   struct csw_error *err)
+{
+	(void)out;
+	return csw_error_set(err, -EOPNOTSUPP, "nothing tells where %s is", name);
+}
+
 static inline int tree_setup(void **state)
 {
+	static const struct csw_percpu_ops no_variables = { .find = tree_no_variable };
+
 	const char *tmp = getenv("TMPDIR");
 
 	(void)state;
@@ -24,6 +37,7 @@ static inline int tree_setup(void **state)
 	if (!mkdtemp(tree_root))
 		return -1;
 	csw_sysfs_set_root_for_tests(tree_root);
+	csw_percpu_set_ops_for_tests(&no_variables);
 	return 0;
 }
 
@@ -49,6 +63,7 @@ static inline int tree_teardown(void **state)
 {
 	(void)state;
 	csw_sysfs_set_root_for_tests("");
+	csw_percpu_set_ops_for_tests(NULL);
 	tree_remove(tree_root);
 	return 0;
 }

@@ -57,19 +57,6 @@ static void fill_common(struct perf_event_attr *attr, const struct csw_perf_feat
 	attr->wakeup_watermark = (uint32_t)(ring_bytes / RING_PARTS_PER_WAKEUP);
 }
 
-static void fill_event(struct perf_event_attr *attr, const struct csw_event *event)
-{
-	attr->type = event->type;
-	attr->config = event->config;
-	attr->config1 = event->config1;
-	attr->config2 = event->config2;
-	if (event->type == PERF_TYPE_BREAKPOINT)
-		attr->bp_type = event->bp_type;
-	attr->exclude_user = event->exclude_user;
-	attr->exclude_kernel = event->exclude_kernel;
-	attr->exclude_hv = event->exclude_hv;
-}
-
 static int open_sideband(unsigned cpu, const struct csw_perf_features *features, size_t ring_bytes)
 {
 	struct perf_event_attr attr;
@@ -93,9 +80,12 @@ static int open_leader(unsigned cpu, const struct csw_trigger *trigger,
 		       const struct csw_perf_features *features, size_t ring_bytes)
 {
 	struct perf_event_attr attr;
+	int ret;
 
 	fill_common(&attr, features, ring_bytes);
-	fill_event(&attr, &trigger->event);
+	ret = csw_event_attr(&trigger->event, cpu, &attr, NULL);
+	if (ret)
+		return ret;
 	attr.sample_period = trigger->sav;
 	attr.disabled = 1;
 	return csw_perf_sys.event_open(&attr, -1, (int)cpu, -1, 0);
@@ -105,10 +95,11 @@ static int open_member(unsigned cpu, int leader, const struct csw_event *event,
 		       const struct csw_perf_features *features, size_t ring_bytes)
 {
 	struct perf_event_attr attr;
+	int ret;
 
 	fill_common(&attr, features, ring_bytes);
-	fill_event(&attr, event);
-	return csw_perf_sys.event_open(&attr, -1, (int)cpu, leader, 0);
+	ret = csw_event_attr(event, cpu, &attr, NULL);
+	return ret ? ret : csw_perf_sys.event_open(&attr, -1, (int)cpu, leader, 0);
 }
 
 static int paranoid(void)
@@ -174,6 +165,12 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 		return csw_error_set(err, code, "the kernel refuses event %s (%s) in this group",
 				     event->name, event->became);
 	case ENOSPC:
+		if (event->flags & CSW_EVENT_DEBUG_REGISTER)
+			return csw_error_set(
+				err, code,
+				"no debug register is free for %s on CPU %u: a debugger or another "
+				"csw-sample holds them all; end it, or use --trigger=switch",
+				event->name, cpu);
 		return csw_error_set(
 			err, code,
 			"no counter is free for event %s on CPU %u: another program holds them",

@@ -1036,6 +1036,7 @@ const struct csw_driver_ops csw_perf_driver = {
 	.probe = perf_probe,
 	.resolve_counter = csw_catalogue_counter,
 	.resolve_trigger = csw_catalogue_trigger,
+	.force_trigger = csw_catalogue_force,
 	.open = perf_open,
 	.nr_rings = perf_nr_rings,
 	.nr_cpus = perf_nr_cpus,

@@ -37,7 +37,7 @@
 
 struct options {
 	uint64_t cpus, threads, processes, seed, duration_ms, ring, pid_max, switches, churn;
-	uint64_t pmc, skid, vanish, blind_idle, throttle, stall_ms;
+	uint64_t pmc, skid, incoming, vanish, blind_idle, throttle, stall_ms;
 };
 
 /* All options. The error texts are made from it too. */
@@ -66,6 +66,8 @@ static const struct option {
 	{ FIELD(pmc), 0, 0, 64 },
 	/* 1: some samples of seg_load arrive after the switch */
 	{ FIELD(skid), 0, 0, 1 },
+	/* 1: a sample inside the switch shows the thread that comes, as a watchpoint's does */
+	{ FIELD(incoming), 0, 0, 1 },
 
 	/* faults: how many of 1000 sample and switch records vanish, and no LOST tells */
 	{ FIELD(vanish), 0, 0, 1000 },
@@ -268,6 +270,8 @@ static int sim_resolve_trigger(const char *name, uint64_t sav, struct csw_trigge
 {
 	if (!name)
 		name = "auto";
+	if (sav == CSW_SAV_AUTO)
+		sav = 1; /* every trigger here comes once a switch */
 	if (!sav || sav > CSW_SIM_SAV_MAX)
 		return csw_error_set(err, -EINVAL, "sav %" PRIu64 " must be from 1 to %llu", sav,
 				     CSW_SIM_SAV_MAX);
@@ -452,11 +456,13 @@ static void put_sample(struct csw_driver *drv, struct csw_sim_cpu *cpu,
 		       const struct csw_sim_switch *sw)
 {
 	struct csw_record rec;
+	bool comes;
 
 	if (!sw->overflow)
 		return;
 	begin_record(&rec, CSW_RECORD_SAMPLE, cpu, sw->trigger_ns);
-	set_subject(&rec, sw->moment == CSW_SIM_LATE ? sw->next : sw->prev);
+	comes = sw->moment == CSW_SIM_LATE || (sw->moment == CSW_SIM_INSIDE && drv->o.incoming);
+	set_subject(&rec, comes ? sw->next : sw->prev);
 	set_reading(drv, &rec, cpu);
 	put_unless_faulty(drv, &rec);
 }

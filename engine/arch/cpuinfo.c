@@ -125,6 +125,27 @@ int csw_cpuinfo_identify(const struct csw_cpuinfo_keys *keys, struct csw_cpu *ou
 	return 0;
 }
 
+bool csw_cpu_has_flag(const char *flag)
+{
+	static const char *const keys[] = { "flags", "Features", NULL };
+	char *text = malloc(CPUINFO_BYTES), flags[4096];
+	size_t nr = strlen(flag);
+	int ret = text ? csw_sysfs_read(text, CPUINFO_BYTES, "/proc/cpuinfo") : -ENOMEM;
+	bool found = false;
+
+	if (ret > 0 || ret == -EFBIG) {
+		get_text(text, keys, flags, sizeof(flags));
+		for (const char *at = flags; !found && *at; at += strspn(at, " ")) {
+			size_t length = strcspn(at, " ");
+
+			found = length == nr && !strncmp(at, flag, nr);
+			at += length;
+		}
+	}
+	free(text);
+	return found;
+}
+
 int csw_cpu_identify_generic(struct csw_cpu *out)
 {
 	static const struct csw_cpuinfo_keys keys = {

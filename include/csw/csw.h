@@ -69,7 +69,9 @@ struct csw_opts {
 	size_t size;         /* sizeof(struct csw_opts) */
 	const char *driver;  /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
 				to   the driver */
-	uint64_t sav;        /* sample-after value: trigger occurrences per sample; 0: 1 */
+	uint64_t sav;        /* sample-after value: trigger occurrences per sample; 0: 1;
+				CSW_SAV_AUTO: what the catalogue has for the trigger, 1 for events
+				that it does not know */
 	uint64_t ring_bytes; /* size of one CPU's ring, cut to a power of two; -EPERM from csw_open,
 				with the largest that fits, when so much may not be locked. 0: the
 				library chooses, within that; see csw_summary.ring_bytes */
@@ -101,10 +103,13 @@ struct csw_opts {
 				    no limit */
 	const char *comms;       /* only threads of these names, separated by commas, in scope */
 
+	uint32_t force; /* 1: use the trigger even if it is known not to work here, as long as the
+			   kernel can open it; see csw_summary.trigger_forced */
 	uint32_t multiplex; /* 1: hardware counters that do not fit the PMU together take turns on
 			       it, in sets; see csw_count_scaled. Else they are refused */
-	uint32_t reserved_;
 };
+
+#define CSW_SAV_AUTO UINT64_MAX /* csw_opts.sav */
 
 /* csw_opts.time_flags: counted from the recording's first sample, not by its clock */
 #define CSW_TIME_FROM_FIRST 0x1u
@@ -353,6 +358,8 @@ struct csw_summary {
 	uint32_t estimate;    /* 1: some counters are only estimated: from these, or because they
 				 took turns (csw_count_scaled) */
 	uint32_t sets;        /* of counters that took turns; 1: all ran all the time */
+	const char *trigger_forced; /* csw_opts.force: why the trigger cannot be trusted here; NULL:
+				       nothing is known against it */
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);

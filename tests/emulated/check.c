@@ -301,6 +301,50 @@ static void check_whole(const struct scenario *s)
 	assert_true(exact_share(s) == 1.0);
 }
 
+/* A debug register sees every switch that the software event sees: two csw-samples at once, and
+ * the threads' whole lives lie in both. */
+static void test_store(void **state)
+{
+	struct scenario s, beside = { .name = "store" };
+	int64_t slices = 0, instructions = 0;
+	const json_t *trigger;
+	json_error_t error;
+	char *text;
+
+	(void)state;
+	load(&s, "store");
+	check_whole(&s);
+	trigger = json_object_get(s.report, "trigger");
+	assert_string_equal(json_string_value(json_object_get(trigger, "event")),
+			    "mem:__entry_task:w");
+	assert_true(json_is_true(json_object_get(trigger, "hardware")));
+	text = frame("store", "beside_complaint");
+	assert_string_equal(text, "");
+	free(text);
+	text = frame("store", "beside");
+	beside.report = json_loads(text, 0, &error);
+	assert_non_null(beside.report);
+	free(text);
+	check_sums(&beside);
+	assert_int_equal(s.nr_threads, 8);
+	for (size_t i = 0; i < s.nr_threads; i++) {
+		const struct thread *t = &s.threads[i];
+		const json_t *row = thread_row(&s, t), *other = thread_row(&beside, t);
+
+		assert_int_equal(value_of(row, "INST_RETIRED:u"), t->instructions);
+		assert_int_equal(integer(row, "slices"), integer(other, "slices"));
+		assert_int_equal(value_of(row, "page-faults"), value_of(other, "page-faults"));
+		slices += integer(row, "slices");
+		instructions += t->instructions;
+	}
+	assert_true(slices > 1000);
+	printf("figure: by the store to __entry_task: 8 threads, %lld slices and page faults as by "
+	       "the software event, %lld user instructions, difference 0\n",
+	       (long long)slices, (long long)instructions);
+	json_decref(s.report);
+	json_decref(beside.report);
+}
+
 /* ---- arm64, one CPU ---- */
 
 /* The runs agree in every byte: counts, times, IDs. */
@@ -816,6 +860,7 @@ static void test_miss_trigger(void **state)
 static const struct CMUnitTest arm64_1cpu[] = {
 	cmocka_unit_test(test_repeatable),
 	cmocka_unit_test(test_known),
+	cmocka_unit_test(test_store),
 	cmocka_unit_test(test_ipc),
 	cmocka_unit_test(test_hardware_trigger),
 	cmocka_unit_test(test_room),

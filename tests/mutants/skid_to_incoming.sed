@@ -1,3 +1,3 @@
 # FILE: engine/rules.h
 # RULE: a late sample, after SWITCH_IN, still ends the slice of the thread that left
-s/(s->switching || (rules->inside && s->switches))/s->switching/
+s/if (!later \&\& (s->switching || s->switches))/if (!later \&\& s->switching)/

@@ -1,0 +1,275 @@
+/*
+ * The debug registers as the trigger, held against the software event of the context switch: two
+ * csw-samples watch the machine at once, one by each, and a workload lives through both.
+ *
+ * Invariant: what is compared are whole lives, so that neither window cuts anything off.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "truth.h"
+
+#define FAULTS "page-faults"
+#define GETPPID "syscalls:sys_enter_getppid"
+#define EVENTS "--event=" FAULTS "," GETPPID
+#define FAULTS_TOLERANCE 2
+/* The exception that the watchpoint raises lies within the switch, and costs about 10 us on a
+ * virtual machine: on one side of a switch's records or the other. */
+#define NS_PER_SLICE 20000
+#define SHARE 0.01
+
+static char dir[] = "/tmp/csw-triggers-XXXXXX", report_path[64];
+
+static void sleep_ms(long ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- the other csw-sample ---- */
+
+static pid_t outer_start(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "--format=json", "-d",
+		      "120", "-o", report_path, (char *)NULL);
+		_exit(127);
+	}
+	sleep_ms(1000);
+	return pid;
+}
+
+static json_t *outer_stop(pid_t pid)
+{
+	json_t *report;
+	int status;
+
+	sleep_ms(100);
+	kill(pid, SIGINT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	report = json_load_file(report_path, 0, NULL);
+	assert_non_null(report);
+	return report;
+}
+
+static int64_t unproven_of(const json_t *report, const char *counter)
+{
+	return truth_integer(json_object_get(json_object_get(report, "totals"), counter),
+			     "unproven");
+}
+
+/* ---- the comparison ---- */
+
+struct difference {
+	int64_t slices, worst_faults, missing_calls;
+	double worst_ns, worst_share;
+	size_t off;
+};
+
+static void compare(const struct truth_run *by_switch, const struct truth_run *by_store,
+		    const struct truth_thread *thread, struct difference *all)
+{
+	const json_t *a = truth_row(by_switch, thread->pid, thread->tid);
+	const json_t *b = truth_row(by_store, thread->pid, thread->tid);
+	int64_t slices, faults, ns;
+
+	assert_non_null(a);
+	assert_non_null(b);
+	slices = truth_integer(a, "slices");
+	faults = llabs(truth_proven_count(b, FAULTS) - thread->faults);
+	ns = llabs(truth_integer(a, "oncpu_ns") - truth_integer(b, "oncpu_ns"));
+	all->slices += llabs(slices - truth_integer(b, "slices"));
+	all->worst_faults = faults > all->worst_faults ? faults : all->worst_faults;
+	all->missing_calls += thread->getppid - truth_proven_count(b, GETPPID);
+	assert_true(truth_proven_count(b, GETPPID) <= thread->getppid);
+	assert_true(truth_proven_count(b, FAULTS) <= thread->faults + FAULTS_TOLERANCE);
+	if ((double)ns > all->worst_ns) {
+		all->worst_ns = (double)ns;
+		all->worst_share = (double)ns / (double)truth_integer(a, "oncpu_ns");
+	}
+	all->off += ns > NS_PER_SLICE * (slices + 1) &&
+		    (double)ns > SHARE * (double)truth_integer(a, "oncpu_ns");
+}
+
+static void check_trigger(const json_t *report)
+{
+	const json_t *trigger = json_object_get(report, "trigger");
+
+	assert_string_equal(json_string_value(json_object_get(trigger, "name")), "tid_change");
+	assert_true(json_is_true(json_object_get(trigger, "hardware")));
+	assert_int_equal(truth_integer(trigger, "sav"), 1);
+}
+
+/* Returns whether the two agree. Of the outer one's report only these threads count: what is not
+ * proven of the rest of the machine is no concern of theirs. */
+static bool measure(const char *workload)
+{
+	struct difference all = { .slices = 0 };
+	struct truth_run run, outer = { .status = 0 };
+	int64_t unproven;
+	pid_t pid = outer_start();
+
+	truth_start(&run, "--trigger=switch " EVENTS, workload);
+	truth_finish(&run);
+	outer.report = outer_stop(pid);
+	truth_check_sums(&run);
+	check_trigger(outer.report);
+	for (size_t i = 0; i < run.nr_threads; i++)
+		compare(&run, &outer, &run.threads[i], &all);
+	unproven = unproven_of(outer.report, FAULTS) + unproven_of(outer.report, GETPPID);
+	printf("figure: %s, %zu threads by tid_change and by switch: slices differ by %lld, page "
+	       "faults at most %lld from the threads' own, getppid %lld missing, on-CPU at most "
+	       "%.3f ms apart (%.2f %%), unproven %lld, exact %.2f %%\n",
+	       workload, run.nr_threads, (long long)all.slices, (long long)all.worst_faults,
+	       (long long)all.missing_calls, all.worst_ns / 1e6, 100 * all.worst_share,
+	       (long long)unproven,
+	       100 * json_real_value(json_object_get(outer.report, "exact_share")));
+	assert_true(all.missing_calls <= unproven_of(outer.report, GETPPID));
+	assert_true(all.worst_faults <= FAULTS_TOLERANCE + unproven_of(outer.report, FAULTS));
+	json_decref(outer.report);
+	truth_free(&run);
+	return !all.slices && !all.off && !all.missing_calls &&
+	       all.worst_faults <= FAULTS_TOLERANCE;
+}
+
+static void measure_exact(const char *workload)
+{
+	int attempts = TRUTH_ATTEMPTS;
+
+	while (!measure(workload)) {
+		if (--attempts == 0)
+			fail_msg("in %d runs the two sides differed", TRUTH_ATTEMPTS);
+	}
+}
+
+static void test_eight_threads(void **state)
+{
+	(void)state;
+	measure_exact("w_touch --threads=8");
+}
+
+static void test_many_threads(void **state)
+{
+	(void)state;
+	measure_exact(
+		"w_touch --threads=64 --pages=20 --pages-step=3 --getppid=10 --getppid-step=1");
+}
+
+/* ---- the registers ---- */
+
+/* Whatever ends csw-sample, the registers are free again: five times more than there are. */
+static void test_registers_are_released(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+		int status;
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "-d", "60",
+			      "-o", "/dev/null", (char *)NULL);
+			_exit(127);
+		}
+		sleep_ms(100);
+		kill(pid, i % 2 ? SIGKILL : SIGTERM);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(i % 2 ? WIFSIGNALED(status) : WIFEXITED(status));
+		if (WIFEXITED(status))
+			assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
+/* Four at once take all of x86's; the next one is told so. */
+static void test_registers_are_taken(void **state)
+{
+	pid_t pids[32];
+	char line[256], text[1024] = "";
+	FILE *out;
+	int nr = 0;
+
+	(void)state;
+	snprintf(line, sizeof(line), "%s --trigger=tid_change %s -d 0.1 -o /dev/null 2>&1",
+		 CSW_SAMPLE, EVENTS);
+	while (nr < 32 && !*text) {
+		pids[nr] = fork();
+		assert_true(pids[nr] >= 0);
+		if (pids[nr] == 0) {
+			execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "-d", "60",
+			      "-o", "/dev/null", (char *)NULL);
+			_exit(127);
+		}
+		nr++;
+		sleep_ms(300);
+		out = popen(line, "r");
+		assert_non_null(out);
+		if (fgets(text, sizeof(text), out) && !strstr(text, "debug register"))
+			*text = '\0'; /* a remark on the quality of so short a run */
+		pclose(out);
+	}
+	for (int i = 0; i < nr; i++) {
+		kill(pids[i], SIGTERM);
+		waitpid(pids[i], NULL, 0);
+	}
+	printf("figure: %d csw-samples at once hold the debug registers; the next: %s", nr, text);
+	assert_non_null(strstr(text, "debug register"));
+	assert_non_null(strstr(text, "--trigger=switch"));
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(report_path, sizeof(report_path), "%s/report", dir);
+	return 0;
+}
+
+static int drop_dir(void **state)
+{
+	(void)state;
+	unlink(report_path);
+	return rmdir(dir);
+}
+
+static const char *no_watchpoints(void)
+{
+	if (system(CSW_SAMPLE " --trigger=tid_change --event=" FAULTS
+			      " -d 0.1 -o /dev/null 2>/dev/null"))
+		return "tid_change does not work here: see csw-sample list triggers";
+	return NULL;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_eight_threads),
+		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_registers_are_released),
+		cmocka_unit_test(test_registers_are_taken),
+	};
+	const char *reason = truth_refused();
+
+	if (!reason)
+		reason = truth_no_tracepoints();
+	if (!reason)
+		reason = no_watchpoints();
+	return reason ? truth_skip(reason)
+		      : truth_status(cmocka_run_group_tests(tests, make_dir, drop_dir));
+}
