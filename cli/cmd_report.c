@@ -85,6 +85,7 @@ static const char *live_option(const struct csw_options *o)
 	       : o->cpus        ? "-C"
 	       : o->interval_ns ? "-I"
 	       : o->sav         ? "--sav"
+	       : o->multiplex   ? "--multiplex"
 	       : o->force       ? "--force"
 				: NULL;
 }

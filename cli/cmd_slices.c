@@ -65,8 +65,11 @@ static void put_csv(const struct lines *l, const struct csw_slice *s)
 	put_csv_text(file, s->comm);
 	fprintf(file, ",%" PRIu64 ",%s,%" PRIu32, s->oncpu_ns, csw_slice_end_name(s->end),
 		s->exact);
-	for (size_t i = 0; i < s->nr_values; i++)
-		fprintf(file, ",%" PRIu64, s->values[i]);
+	for (size_t i = 0; i < s->nr_values; i++) {
+		fputc(',', file);
+		if (s->counted >> i & 1)
+			fprintf(file, "%" PRIu64, s->values[i]);
+	}
 	fputc('\n', file);
 }
 
@@ -87,7 +90,10 @@ static void put_json(const struct lines *l, const struct csw_slice *s)
 	for (size_t i = 0; i < s->nr_values && i < l->nr_names; i++) {
 		fputs(i ? "," : "", file);
 		csw_print_json(file, l->names[i]);
-		fprintf(file, ":%" PRIu64, s->values[i]);
+		if (s->counted >> i & 1)
+			fprintf(file, ":%" PRIu64, s->values[i]);
+		else
+			fputs(":null", file);
 	}
 	fputs("}}\n", file);
 }

@@ -59,6 +59,7 @@ enum key {
 	KEY_NO_COLOUR,
 	KEY_OVERHEAD,
 	KEY_RING,
+	KEY_MULTIPLEX,
 	KEY_VERBOSE,
 	KEY_INPUT = 'i',
 	KEY_TIME = 512,
@@ -79,6 +80,8 @@ static const struct argp_option entries[] = {
 	{ "force", KEY_FORCE, NULL, 0, "Use a trigger that is known not to work here; the report says why not", 0 },
 	{ "driver", KEY_DRIVER, "NAME", 0, "Source of the counts: auto, perf, or sim[:OPTIONS], a simulated machine "
 	  "(default: auto)", 0 },
+	{ "multiplex", KEY_MULTIPLEX, NULL, 0, "Let hardware events that do not fit the PMU together take turns; their "
+	  "values are scaled, and marked ~", 0 },
 	{ "ring-kib", KEY_RING, "N", 0, "Size of each CPU's ring buffer in KiB", 0 },
 	{ NULL, 0, NULL, 0, "Of whom (without these every thread of the machine; several must all hold):", 2 },
 	{ "pid", KEY_PID, "PID[,PID]", 0, "The threads of these processes; without -d until all of them have ended", 0 },
@@ -478,6 +481,8 @@ static bool parse_flag(struct csw_options *o, int key)
 		if (!o->info)
 			o->info = key == KEY_HELP ? CSW_INFO_HELP : CSW_INFO_VERSION;
 		return true;
+	case KEY_MULTIPLEX:
+		return o->multiplex = true;
 	case KEY_HISTOGRAM:
 		return o->histogram = true;
 	case KEY_RATE:

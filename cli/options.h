@@ -31,6 +31,7 @@ struct csw_options {
 	uint32_t by, format;
 	const char *sort; /* NULL: the library's choice */
 	uint64_t top;     /* 0: all rows */
+	bool multiplex;
 	bool verbose, histogram, rate, raw, no_colour, quiet, overhead;
 	const char *output; /* NULL: stdout */
 	bool has_duration;

@@ -277,6 +277,7 @@ static int open_session(struct run *r, struct csw_error *err)
 		.to_ns = o->to_ns,
 		.time_flags = o->time_flags,
 		.comms = o->comms,
+		.multiplex = o->multiplex,
 		.force = o->force,
 	};
 	int ret = csw_open(&r->s, o->trigger, o->events, &opts, err);

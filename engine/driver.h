@@ -21,11 +21,13 @@ struct csw_plan {
 	unsigned nr_counters;
 	const char *cpus;     /* count on these only, "0-3,8"; NULL: on all */
 	bool cgroups;         /* fill in csw_record.cgroup */
+	bool multiplex;       /* more hardware counters than fit may take turns */
 	uint64_t ring_bytes;  /* size of one CPU's ring, that or nothing; 0: the driver's choice
 				 within its budget */
 	uint64_t duration_ns; /* how long the run is meant to last, 0: not known; the simulated
 				 machine ends then */
 	uint32_t estimated;   /* a bit for each counter that has only ordinary samples */
+	uint32_t scaled;      /* known once the driver is open: csw_driver_facts.scaled */
 	const char *input;    /* the recording to be read, NULL: none */
 	uint64_t from_ns;     /* of a recording: only what happened from here ... */
 	uint64_t to_ns;       /* ... to there, 0: no limit */
@@ -45,7 +47,23 @@ struct csw_sink {
 struct csw_driver_facts {
 	uint64_t ring_bytes;
 	uint32_t cpus_missed, cpus_gone;
+	/* Constant from open to close: how many sets of counters take turns, 1 or 0: none do; and a
+	 * bit for each counter that is not in all of them. */
+	uint32_t sets, scaled;
 };
+
+/* How long the nr-th turn of a set of counters lasts. A turn costs its CPU two switches to the
+ * reader and back, some 20 us, so that 20 ms keep that at a thousandth, and a run of a few seconds
+ * gives each set a hundred turns. No steady pace: what a program does at steady times (a frame
+ * every 16.7 ms, a timer every 10) would fall into the same set's turns again and again. So turns
+ * are of 15 to 25 ms, by multiples of the golden ratio, which spread evenly and are the same in
+ * every run. */
+static inline uint64_t csw_turn_ns(uint32_t nr)
+{
+	const uint64_t least_ns = 15000000, spread_ns = 10000000;
+
+	return least_ns + (spread_ns * (uint32_t)(nr * 2654435769u) >> 32);
+}
 
 /* csw_driver_ops.caps */
 #define CSW_DRIVER_SIMULATED 0x1u /* the numbers are of no real machine */
@@ -99,7 +117,8 @@ struct csw_driver_ops {
 	int (*start)(struct csw_driver *drv, const struct csw_sink *sink, struct csw_error *err);
 
 	/* Waits until a ring fills up or the time is over: 1 go on, 0 the source has ended
-	 * (simulations, files). */
+	 * (simulations, files). Where counters take turns, it also ends the turns that are over:
+	 * each stream then gets a READ with CSW_RECORD_TURN, as of a tick. */
 	int (*wait)(struct csw_driver *drv, int timeout_ms, struct csw_error *err);
 
 	/* Reads the counters of every CPU: each stream gets one READ, in its place, within the next
@@ -124,7 +143,8 @@ struct csw_driver_ops {
 	int (*stop)(struct csw_driver *drv, struct csw_error *err);
 
 	/* From open to close; the CPUs as they were at the last tick or stop. The call is NULL
-	 * where a driver has neither rings in bytes nor CPUs that come and go. */
+	 * where a driver has neither rings in bytes, nor CPUs that come and go, nor counters that
+	 * take turns. */
 	void (*facts)(const struct csw_driver *drv, struct csw_driver_facts *out);
 
 	void (*close)(struct csw_driver *drv); /* NULL is fine */

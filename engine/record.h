@@ -69,6 +69,9 @@ enum csw_record_type {
 #define CSW_RECORD_EXEC 0x2u      /* COMM: by exec */
 #define CSW_RECORD_KERNEL_THREAD 0x4u /* TASK, FORK: the thread belongs to the kernel */
 #define CSW_RECORD_SELF 0x8u          /* TASK: a thread of the measuring program itself */
+#define CSW_RECORD_TURN                                                                            \
+	0x20u /* READ: a set of counters makes room for another; the trigger's period begins anew  \
+	       */
 
 struct csw_record {
 	uint64_t time_ns; /* one clock for all rings of a driver */
@@ -78,6 +81,8 @@ struct csw_record {
 	int32_t other_pid, other_tid;
 	uint32_t flags;
 	uint32_t nr_values; /* valid in values[] */
+	uint32_t on; /* where counters take turns, SAMPLE, READ, STOP: a bit for each counter that
+			ran since the reading before; the others stood still */
 	uint64_t lost, lost_other;
 	uint64_t cgroup; /* TASK, SAMPLE: the kernel's id of the thread's cgroup, 0: not known */
 	uint64_t enabled_ns, running_ns; /* of the group, cumulative */

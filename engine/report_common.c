@@ -85,11 +85,33 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 	return out;
 }
 
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled)
+{
+	int ret = csw_count_scaled(count, value);
+
+	*scaled = ret > 0;
+	return ret >= 0;
+}
+
+uint64_t csw_report_total(const struct csw_counter *c, bool *scaled)
+{
+	struct csw_count whole = { .value = c->total,
+				   .enabled_ns = c->enabled_ns,
+				   .running_ns = c->running_ns,
+				   .flags = c->flags };
+	uint64_t total;
+
+	csw_report_value(&whole, &total, scaled);
+	return total;
+}
+
 bool csw_report_share(const struct csw_counter *c, uint64_t value, double *share)
 {
+	bool scaled;
+
 	if ((c->flags & CSW_COUNT_NOT_COUNTED) || !c->total)
 		return false;
-	*share = (double)value / (double)c->total;
+	*share = (double)value / (double)csw_report_total(c, &scaled);
 	return true;
 }
 

@@ -34,6 +34,13 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 /* The short name of the cgroup, escaped; "-" when it is not known. The same out. */
 const char *csw_report_cgroup(char *out, const struct csw_row *row);
 
+/* A value as it is shown: where the counter took turns, what it would have counted all the time.
+ * False: there is none, it was not counted. *scaled: it is such an estimate. */
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled);
+
+/* The machine's total in the same way. */
+uint64_t csw_report_total(const struct csw_counter *c, bool *scaled);
+
 /* What part of the machine's total a value is, and how much of it there was in a second; false:
  * there is no such thing. */
 bool csw_report_share(const struct csw_counter *c, uint64_t value, double *share);

@@ -4,10 +4,10 @@
  *
  * Columns: kind, pid, tid, comm, cgroup, cpu, nr_threads, slices, oncpu_ns, voluntary, preempted,
  * migrations, exact_ns, then of every counter NAME, NAME:enabled_ns, NAME:running_ns, NAME:min,
- * NAME:max, where it is estimated NAME:samples and, with rates, NAME:per_second, NAME:share. They
- * mean what docs/report.schema.json says of the fields of these names. A cell is empty where the
- * row has no such thing: no PID, never counted. Totals, completeness and histograms have no place
- * in it; JSON has them.
+ * NAME:max, where it is estimated NAME:samples, where it took turns NAME:scaled and, with rates,
+ * NAME:per_second, NAME:share. They mean what docs/report.schema.json says of the fields of these
+ * names. A cell is empty where the row has no such thing: no PID, never counted. Totals,
+ * completeness and histograms have no place in it; JSON has them.
  *
  * Invariant: a text cell holds neither unsafe characters (engine/text: they become \xNN, a
  * backslash two) nor the beginning of a formula: where it would begin with = + - or @, a ' comes
@@ -40,12 +40,12 @@ static void put_escaped(FILE *file, const char *escaped)
 	fputc('"', file);
 }
 
-static bool is_estimate(const struct csw_table *t, size_t j)
+static bool is(const struct csw_table *t, size_t j, uint32_t flag)
 {
 	struct csw_counter counter = { .flags = 0 };
 
 	csw_table_counter(t, j, &counter);
-	return counter.flags & CSW_COUNT_ESTIMATE;
+	return counter.flags & flag;
 }
 
 static void put_text(FILE *file, const char *text)
@@ -58,10 +58,11 @@ static void put_text(FILE *file, const char *text)
 static void put_header(FILE *file, const struct csw_table *t, const struct csw_keys *keys,
 		       bool rate)
 {
-	static const char *const parts[] = { "",     ":enabled_ns", ":running_ns", ":min",
-					     ":max", ":samples",    ":per_second", ":share" };
+	static const char *const parts[] = { "",        ":enabled_ns", ":running_ns",
+					     ":min",    ":max",        ":samples",
+					     ":scaled", ":per_second", ":share" };
 	size_t nr = sizeof(parts) / sizeof(*parts) - (rate ? 0 : 2);
-	const size_t samples = 5;
+	const size_t samples = 5, scaled = 6;
 
 	fputs("kind,pid,tid,comm,cgroup,cpu,nr_threads,slices,oncpu_ns,voluntary,preempted,"
 	      "migrations,exact_ns",
@@ -70,7 +71,8 @@ static void put_header(FILE *file, const struct csw_table *t, const struct csw_k
 		for (size_t k = 0; k < nr; k++) {
 			char title[CSW_KEY_BYTES + 16];
 
-			if (k == samples && !is_estimate(t, j))
+			if ((k == samples && !is(t, j, CSW_COUNT_ESTIMATE)) ||
+			    (k == scaled && !is(t, j, CSW_COUNT_SCALED)))
 				continue;
 			snprintf(title, sizeof(title), "%s%s", keys->text[j], parts[k]);
 			fputc(',', file);
@@ -107,11 +109,12 @@ static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
 	struct csw_count count = { .flags = CSW_COUNT_NOT_COUNTED };
 	struct csw_counter counter;
 	double per_second = 0, share = 0;
-	bool counted, has_rate, has_share;
+	bool counted, has_rate, has_share, scaled;
+	uint64_t value;
 
 	csw_table_count(t, i, j, &count);
 	csw_table_counter(t, j, &counter);
-	counted = !(count.flags & CSW_COUNT_NOT_COUNTED);
+	counted = csw_report_value(&count, &value, &scaled);
 	if (counted)
 		put_number(file, count.value);
 	else
@@ -122,12 +125,16 @@ static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
 		fprintf(file, ",%" PRIu64 ",%" PRIu64, count.min, count.max);
 	else
 		fputs(",,", file);
-	if (is_estimate(t, j))
+	if (counter.flags & CSW_COUNT_ESTIMATE)
 		put_number(file, count.samples);
+	if ((counter.flags & CSW_COUNT_SCALED) && counted)
+		put_number(file, value);
+	else if (counter.flags & CSW_COUNT_SCALED)
+		fputc(',', file);
 	if (!rate)
 		return;
-	has_rate = csw_report_per_second(duration_ns, count.value, &per_second);
-	has_share = csw_report_share(&counter, count.value, &share);
+	has_rate = csw_report_per_second(duration_ns, value, &per_second);
+	has_share = csw_report_share(&counter, value, &share);
 	put_rate(file, counted && has_rate, per_second);
 	put_rate(file, counted && has_share, share);
 }

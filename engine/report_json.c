@@ -201,9 +201,11 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 {
 	json_t *object = json_object();
 	struct csw_count c = { .flags = CSW_COUNT_NOT_COUNTED };
+	uint64_t value;
+	bool scaled;
 
 	csw_table_count(w->table, i, j, &c);
-	if (c.flags & CSW_COUNT_NOT_COUNTED) {
+	if (!csw_report_value(&c, &value, &scaled)) {
 		set(w, object, "value", json_null());
 		set(w, object, "reason", json_string("never counted"));
 		set(w, object, "enabled_ns", number(c.enabled_ns));
@@ -217,8 +219,10 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 	set(w, object, "max", number(c.max));
 	if (c.flags & CSW_COUNT_ESTIMATE)
 		set(w, object, "samples", number(c.samples));
+	if (c.flags & CSW_COUNT_SCALED)
+		set(w, object, "scaled", number(value));
 	if (w->opts->rate)
-		set_rate(w, object, j, c.value);
+		set_rate(w, object, j, value);
 	if (w->opts->histogram)
 		set_histogram(w, object, i, j);
 	return object;
@@ -274,6 +278,7 @@ static json_t *totals(struct writer *w)
 {
 	json_t *object = json_object();
 	struct csw_counter c;
+	bool scaled;
 
 	for (size_t j = 0; csw_table_counter(w->table, j, &c) == 0; j++) {
 		json_t *total = json_object();
@@ -286,6 +291,8 @@ static json_t *totals(struct writer *w)
 			set(w, total, "counter", number(c.total));
 			set(w, total, "rows", number(c.rows));
 			set(w, total, "unproven", number(c.unproven));
+			if (c.flags & CSW_COUNT_SCALED)
+				set(w, total, "scaled", number(csw_report_total(&c, &scaled)));
 		}
 		set(w, total, "difference", json_integer(csw_report_difference(&c)));
 		set(w, object, w->keys.text[j], total);
@@ -336,6 +343,7 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "cpus_missed", number(s->cpus_missed));
 	put(w, "cpus_gone", number(s->cpus_gone));
 	put(w, "ring_bytes", number(s->ring_bytes));
+	put(w, "sets", number(s->sets > 1 ? s->sets : 1));
 	put(w, "trigger", trigger(w, s));
 	put(w, "counters", counters(w));
 	put_rows(w);

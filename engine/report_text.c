@@ -83,33 +83,48 @@ static void put_id(char *out, int32_t id)
 		snprintf(out, CELL_BYTES, "%" PRId32, id);
 }
 
+/* A mark before what is only an estimate because its counter took turns; what follows it. */
+static char *put_mark(char *out, bool scaled)
+{
+	strcpy(out, scaled ? "~" : "");
+	return out + scaled;
+}
+
 static void put_count(char *out, const struct report *r, const struct csw_count *count,
 		      bool nanoseconds)
 {
-	if (count->flags & CSW_COUNT_NOT_COUNTED)
+	uint64_t value;
+	bool scaled;
+
+	if (!csw_report_value(count, &value, &scaled)) {
 		strcpy(out, "-");
-	else if (nanoseconds)
-		put_ms(out, r, count->value);
+		return;
+	}
+	out = put_mark(out, scaled);
+	if (nanoseconds)
+		put_ms(out, r, value);
 	else
-		csw_text_number(out, count->value, r->opts->raw);
+		csw_text_number(out, value, r->opts->raw);
 }
 
 static void put_per_second(char *out, const struct report *r, const struct csw_count *count,
 			   bool nanoseconds)
 {
-	uint64_t whole;
+	uint64_t value, whole;
 	double rate;
+	bool scaled;
 
-	if ((count->flags & CSW_COUNT_NOT_COUNTED) ||
-	    !csw_report_per_second(r->s.duration_ns, count->value, &rate)) {
+	if (!csw_report_value(count, &value, &scaled) ||
+	    !csw_report_per_second(r->s.duration_ns, value, &rate)) {
 		strcpy(out, "-");
 		return;
 	}
+	out = put_mark(out, scaled);
 	if (nanoseconds)
 		rate /= 1e6; /* its column is in ms */
 	whole = rate < 0x1p63 ? (uint64_t)rate : UINT64_MAX;
 	if (rate < 100)
-		snprintf(out, CELL_BYTES, "%.2f", rate);
+		snprintf(out, CELL_BYTES - 1, "%.2f", rate);
 	else
 		csw_text_number(out, whole, r->opts->raw);
 }
@@ -117,27 +132,31 @@ static void put_per_second(char *out, const struct report *r, const struct csw_c
 static void put_share(char *out, const struct report *r, const struct csw_count *count, size_t j)
 {
 	struct csw_counter counter;
+	uint64_t value;
 	double share;
+	bool scaled;
 
 	csw_table_counter(r->t, j, &counter);
-	if ((count->flags & CSW_COUNT_NOT_COUNTED) ||
-	    !csw_report_share(&counter, count->value, &share))
+	if (!csw_report_value(count, &value, &scaled) || !csw_report_share(&counter, value, &share))
 		strcpy(out, "-");
 	else
-		snprintf(out, CELL_BYTES, "%.2f", 100 * share);
+		snprintf(put_mark(out, scaled), CELL_BYTES - 1, "%.2f", 100 * share);
 }
 
 static void put_ratio(char *out, const struct report *r, size_t i, const struct column *c)
 {
 	struct csw_count dividend = { .flags = CSW_COUNT_NOT_COUNTED }, divisor = dividend;
+	uint64_t above, below;
+	bool above_scaled, below_scaled;
 
 	csw_table_count(r->t, i, c->counter, &dividend);
 	csw_table_count(r->t, i, c->divisor, &divisor);
-	if (((dividend.flags | divisor.flags) & CSW_COUNT_NOT_COUNTED) || !divisor.value)
+	if (!csw_report_value(&dividend, &above, &above_scaled) ||
+	    !csw_report_value(&divisor, &below, &below_scaled) || !below)
 		strcpy(out, "-");
 	else
-		snprintf(out, CELL_BYTES, "%.2f",
-			 c->scale * (double)dividend.value / (double)divisor.value);
+		snprintf(put_mark(out, above_scaled || below_scaled), CELL_BYTES - 1, "%.2f",
+			 c->scale * (double)above / (double)below);
 }
 
 static void put_quantity(char *out, const struct report *r, const struct csw_row *row,
@@ -464,7 +483,12 @@ static void print_header(const struct report *r)
 	print_seconds(r, s->duration_ns);
 	if (s->trigger_forced)
 		fprintf(r->file, "\nforced: %s", s->trigger_forced);
-	if (s->estimate)
+	if (s->sets > 1)
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ is scaled: %" PRIu32
+			" sets of counters took turns, as all together do not fit the PMU",
+			s->sets);
+	else if (s->estimate)
 		fprintf(r->file,
 			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "
 			"samples, "
@@ -543,6 +567,8 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 	char name[CELL_BYTES];
 	int64_t difference = csw_report_difference(c);
 	uint64_t magnitude = difference < 0 ? -(uint64_t)difference : (uint64_t)difference;
+	bool scaled;
+	uint64_t total = csw_report_total(c, &scaled);
 
 	csw_escape(name, sizeof(name), c->name);
 	if (c->flags & CSW_COUNT_NOT_COUNTED) {
@@ -563,7 +589,12 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 		fprintf(r->file,
 			"conservation %s ok: counter %s = rows %s, of no proven thread %s\n", name,
 			NUM(r, c->total), NUM(r, c->rows), NUM(r, c->unproven));
-	if (c->running_ns < c->enabled_ns) {
+	if (c->flags & CSW_COUNT_SCALED) {
+		fprintf(r->file, "scaled %s: it ran ", name);
+		print_share(r->file, c->running_ns, c->enabled_ns);
+		fprintf(r->file, " of the time, %s%s in all of it; the sums above are counted\n",
+			scaled ? "~" : "", NUM(r, total));
+	} else if (c->running_ns < c->enabled_ns) {
 		fprintf(r->file, "%s counted only ", name);
 		print_share(r->file, c->running_ns, c->enabled_ns);
 		fputs(" of the time: its values are lower bounds\n", r->file);

@@ -154,7 +154,15 @@ static int take_scope(struct csw_session *s, const struct csw_opts *opts, struct
 
 static int build_engine(struct csw_session *s, const struct csw_opts *opts, struct csw_error *err)
 {
-	if (csw_aggregation_init(&s->agg, s->plan.nr_counters, opts->histogram) < 0)
+	struct csw_driver_facts facts = { .sets = 1 };
+	uint32_t keep = opts->histogram ? CSW_KEEP_HISTOGRAMS : 0;
+
+	if (s->ops->facts)
+		s->ops->facts(s->drv, &facts);
+	s->plan.scaled = facts.scaled;
+	if (facts.scaled)
+		keep |= CSW_KEEP_TURNS;
+	if (csw_aggregation_init(&s->agg, s->plan.nr_counters, keep) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	if (csw_slicer_init(&s->slicer, &s->plan, &s->scope, &s->agg, s->ops->nr_cpus(s->drv)) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
@@ -207,6 +215,7 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 	s->plan.duration_ns = opts->duration_ns;
 	s->plan.cpus = s->cpus;
 	s->plan.cgroups = opts->cgroups || s->cgroup;
+	s->plan.multiplex = opts->multiplex;
 	ret = s->ops->open(&s->drv, &s->plan, err);
 	return ret < 0 ? ret : build_engine(s, opts, err);
 }
@@ -407,13 +416,14 @@ static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
 
 static void fill_facts(struct csw_summary *sum, const struct csw_session *s)
 {
-	struct csw_driver_facts facts = { .ring_bytes = 0 };
+	struct csw_driver_facts facts = { .sets = 1 };
 
 	if (s->ops->facts)
 		s->ops->facts(s->drv, &facts);
 	sum->ring_bytes = facts.ring_bytes;
 	sum->cpus_missed = facts.cpus_missed;
 	sum->cpus_gone = facts.cpus_gone;
+	sum->sets = facts.sets > 1 ? facts.sets : 1;
 }
 
 static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
@@ -428,7 +438,7 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
 	sum->broken = slicer->backwards;
 	sum->estimates = slicer->nr_estimates;
-	sum->estimate = s->plan.estimated != 0;
+	sum->estimate = (s->plan.estimated | s->plan.scaled) != 0;
 	/* Only ordinary samples: they span what is known of the run. */
 	if (!sum->nr_cpus && slicer->nr_estimates) {
 		sum->duration_ns = slicer->last_estimate_ns - slicer->first_estimate_ns;
@@ -481,7 +491,7 @@ int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t
 		.cgroup_path = path_of,
 		.cgroup_ctx = (void *)(uintptr_t)s,
 	};
-	uint64_t totals[2 + CSW_COUNTERS_MAX];
+	uint64_t totals[2 + CSW_COUNTERS_MAX], running_ns[CSW_COUNTERS_MAX];
 
 	*out = NULL;
 	if (s->state != STATE_STOPPED && s->state != STATE_RUNNING)
@@ -489,6 +499,10 @@ int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t
 	csw_slicer_totals(&s->slicer, totals);
 	result.enabled_ns = totals[0];
 	result.running_ns = totals[1];
+	if (s->plan.scaled) {
+		csw_slicer_running(&s->slicer, running_ns);
+		result.each_running_ns = running_ns;
+	}
 	memcpy(result.totals, totals + 2, s->plan.nr_counters * sizeof(*result.totals));
 	fill_summary(&result.summary, s);
 	return csw_view_make(out, &result, by, opts, err);

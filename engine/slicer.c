@@ -20,7 +20,10 @@ _Static_assert((unsigned)CSW_ROW_IDLE == CSW_OWNER_IDLE &&
 
 static int make_cpu_rows(struct csw_slicer *s)
 {
-	if (csw_aggregation_init_empty(&s->by_cpu, s->nr_counters, s->agg->histograms) < 0)
+	uint32_t keep = (s->agg->histograms ? CSW_KEEP_HISTOGRAMS : 0) |
+			(s->agg->turns ? CSW_KEEP_TURNS : 0);
+
+	if (csw_aggregation_init_empty(&s->by_cpu, s->nr_counters, keep) < 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < 2 * s->nr_cpus; i++) {
 		if (csw_aggregation_add(&s->by_cpu, i % 2 ? CSW_KIND_OTHER : CSW_KIND_THREAD, -1,
@@ -146,12 +149,20 @@ static void book_counts(struct csw_slicer *s, unsigned cpu, uint32_t nr, const u
 
 	row->enabled_ns += deltas[ENABLED];
 	row->running_ns += deltas[RUNNING];
-	row->proven |= proven;
-	half->proven |= proven;
 	half->enabled_ns += deltas[ENABLED];
 	half->running_ns += deltas[RUNNING];
-	csw_aggregation_count(s->agg, nr, deltas + COUNTERS, whole);
-	csw_aggregation_count(&s->by_cpu, half_nr, deltas + COUNTERS, whole);
+	if (s->agg->turns) {
+		proven &= s->on;
+		csw_aggregation_count_turn(s->agg, nr, deltas + COUNTERS, whole, s->on,
+					   deltas[RUNNING]);
+		csw_aggregation_count_turn(&s->by_cpu, half_nr, deltas + COUNTERS, whole, s->on,
+					   deltas[RUNNING]);
+	} else {
+		csw_aggregation_count(s->agg, nr, deltas + COUNTERS, whole);
+		csw_aggregation_count(&s->by_cpu, half_nr, deltas + COUNTERS, whole);
+	}
+	row->proven |= proven;
+	half->proven |= proven;
 	if (s->each)
 		csw_slices_count(s->each, cpu, nr, deltas + COUNTERS);
 }
@@ -320,6 +331,20 @@ static inline void advance(struct csw_slicer *s, uint64_t *reading, uint64_t now
 	*reading = now;
 }
 
+/* A set of counters has made room for another: which of them ran since the reading before? One that
+ * did not cannot have counted: then the record is wrong, and the sums would not show it. */
+static void note_turn(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint32_t on,
+		      const uint64_t *deltas)
+{
+	s->on = on;
+	for (unsigned c = 0; c < s->nr_counters; c++) {
+		if (on >> c & 1)
+			cpu->ran_ns[c] += deltas[RUNNING];
+		else if (deltas[COUNTERS + c])
+			s->backwards = true;
+	}
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
@@ -330,12 +355,14 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	advance(s, &cpu->readings[RUNNING], rec->running_ns, &deltas[RUNNING]);
 	for (unsigned c = 0; c < s->nr_counters; c++)
 		advance(s, &cpu->readings[COUNTERS + c], rec->values[1 + c], &deltas[COUNTERS + c]);
+	if (s->agg->turns)
+		note_turn(s, cpu, rec->on, deltas);
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
 	if (!s->each)
 		return book_slice(s, rec->cpu, r, deltas);
 	csw_slices_begin(s->each, rec->cpu, r->stretch.from_ns, r->stretch.to_ns,
-			 is_exact(s, r) ? r->owner : UINT32_MAX);
+			 is_exact(s, r) ? r->owner : UINT32_MAX, s->agg->turns ? s->on : ALL);
 	if (book_slice(s, rec->cpu, r, deltas) < 0)
 		return -ENOMEM;
 	csw_slices_finish(s->each, rec->cpu, rec->type == CSW_RECORD_STOP);
@@ -595,6 +622,16 @@ static void settle_lost(struct csw_slicer_cpu *cpu, const struct csw_record *rec
 	cpu->lost_since = 0;
 }
 
+/* The next set's trigger begins a period of its own: for what this one has counted since its last
+ * sample there will be none. */
+static void end_turn(struct csw_slicer_cpu *cpu)
+{
+	if (cpu->state.open <= 0)
+		return;
+	cpu->done.open += cpu->state.open;
+	cpu->state.open = 0;
+}
+
 /* A reading in mid-slice: READ, or STOP, which is the last. */
 static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		      const struct csw_record *rec)
@@ -619,6 +656,8 @@ static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	book_charges(s, rec->cpu, &r);
 	ret = book_reading(s, cpu, rec, &r);
 	settle_lost(cpu, rec, s->rules.sav);
+	if (rec->flags & CSW_RECORD_TURN)
+		end_turn(cpu);
 	cpu->stop_ns = time_ns;
 	cpu->stopped = last;
 	return ret;
@@ -690,7 +729,7 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 		out->lost += cpu->done.lost;
 		out->throttled += cpu->done.throttled;
 		out->unseen += cpu->done.unseen;
-		out->open += cpu->state.open;
+		out->open += cpu->state.open + cpu->done.open;
 	}
 }
 
@@ -703,6 +742,15 @@ void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals)
 	}
 	for (unsigned c = 0; c < s->nr_counters; c++)
 		totals[COUNTERS + c] += s->estimated[c];
+}
+
+void csw_slicer_running(const struct csw_slicer *s, uint64_t *running_ns)
+{
+	memset(running_ns, 0, s->nr_counters * sizeof(*running_ns));
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		for (unsigned c = 0; c < s->nr_counters; c++)
+			running_ns[c] += s->cpus[i].ran_ns[c];
+	}
 }
 
 static void pin(struct csw_slicer *s, uint32_t row, bool on)
@@ -742,6 +790,7 @@ void csw_slicer_reset(struct csw_slicer *s)
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;
 		cpu->done = (struct csw_completeness){ .all = 0 };
+		memset(cpu->ran_ns, 0, sizeof(cpu->ran_ns));
 		cpu->lost_records_before += cpu->lost_records;
 		cpu->lost_records = 0;
 	}

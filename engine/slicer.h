@@ -22,7 +22,8 @@
  * unseen + open. */
 struct csw_completeness {
 	uint64_t all, samples, lost, throttled, unseen;
-	int64_t open; /* of one CPU, all and open are in its state */
+	int64_t open; /* of one CPU, all is in its state, and so is open but for what was left over
+			 at the ends of turns */
 };
 
 /* One CPU. readings: [0] enabled_ns, [1] running_ns, [2..] the counters, at the last sample. */
@@ -38,6 +39,8 @@ struct csw_slicer_cpu {
 	uint64_t lost_since;  /* occurrences booked as lost since then */
 	uint64_t first[2 + CSW_COUNTERS_MAX];
 	uint64_t readings[2 + CSW_COUNTERS_MAX];
+	uint64_t ran_ns[CSW_COUNTERS_MAX]; /* each counter, where they take turns; since the last
+					      reset */
 	/* A sample of a trigger that fires inside the switch waits for the record behind it. */
 	struct csw_record held;
 	bool holds;
@@ -53,6 +56,7 @@ struct csw_slicer {
 	bool scoped;
 	struct csw_aggregation by_cpu; /* row 2 * cpu: in scope, 2 * cpu + 1: out of scope */
 	uint32_t clocks, never_idle;   /* a bit for each such counter */
+	uint32_t on; /* where counters take turns: those that ran in the slice being booked */
 	bool all_survive_idle; /* every counter can be told apart from idle without a sample */
 	struct csw_slicer_cpu *cpus;
 	uint64_t unseen_switches, owner_disagreements, throttles, slices;
@@ -84,6 +88,10 @@ void csw_slicer_reset(struct csw_slicer *s);
 /* Per counter (like readings): last reading - first, over all CPUs. totals has room for 2 +
  * nr_counters. */
 void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals);
+
+/* Per counter: how long it ran, over all CPUs; by the readings, like the totals. Only where
+ * counters take turns (csw_plan.scaled). running_ns has room for nr_counters. */
+void csw_slicer_running(const struct csw_slicer *s, uint64_t *running_ns);
 
 /* Sums up all CPUs' completeness. */
 void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness *out);

@@ -66,6 +66,7 @@ static void tell(struct csw_slices *s, unsigned cpu, const struct csw_slice_line
 		.comm = comm,
 		.nr_values = s->nr_counters,
 		.values = line->values,
+		.counted = line->counted,
 	};
 
 	memcpy(comm, row->comm, CSW_COMM_BYTES);
@@ -94,6 +95,7 @@ static void tell_run(struct csw_slices *s, unsigned nr, unsigned run, uint64_t f
 		.oncpu_ns = cpu->runs[run].ns,
 		.owner = cpu->runs[run].owner,
 		.end = cpu->runs[run].end,
+		.counted = cpu->on,
 		.exact = cpu->runs[run].owner == cpu->exact_owner,
 	};
 
@@ -149,7 +151,7 @@ void csw_slices_charge(struct csw_slices *s, unsigned nr, const struct csw_charg
 }
 
 void csw_slices_begin(struct csw_slices *s, unsigned nr, uint64_t from_ns, uint64_t to_ns,
-		      uint32_t exact_owner)
+		      uint32_t exact_owner, uint32_t on)
 {
 	struct csw_slices_cpu *cpu = &s->cpus[nr];
 
@@ -157,6 +159,7 @@ void csw_slices_begin(struct csw_slices *s, unsigned nr, uint64_t from_ns, uint6
 	cpu->from_ns = from_ns;
 	cpu->to_ns = to_ns;
 	cpu->exact_owner = exact_owner;
+	cpu->on = on;
 }
 
 void csw_slices_count(struct csw_slices *s, unsigned nr, uint32_t owner, const uint64_t *values)
@@ -167,6 +170,7 @@ void csw_slices_count(struct csw_slices *s, unsigned nr, uint32_t owner, const u
 		.to_ns = cpu->to_ns,
 		.owner = owner,
 		.end = CSW_RUN_CUT,
+		.counted = cpu->on,
 		.exact = owner == cpu->exact_owner,
 	};
 	bool any = false;

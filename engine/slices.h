@@ -17,6 +17,7 @@
 struct csw_slice_line {
 	uint64_t from_ns, to_ns, oncpu_ns;
 	uint32_t owner, end; /* a row; enum csw_run_end */
+	uint32_t counted;    /* csw_slice.counted */
 	bool exact;
 	uint64_t values[CSW_COUNTERS_MAX];
 };
@@ -31,6 +32,7 @@ struct csw_slices_cpu {
 	struct csw_slice_line held;
 	uint64_t from_ns, to_ns; /* of the slice that is being closed */
 	uint32_t exact_owner;    /* UINT32_MAX: it is not exact */
+	uint32_t on;             /* a bit for each counter that ran in it */
 };
 
 struct csw_slices {
@@ -51,7 +53,7 @@ void csw_slices_free(struct csw_slices *s);
 void csw_slices_charge(struct csw_slices *s, unsigned cpu, const struct csw_charge *charge,
 		       uint64_t time_ns);
 void csw_slices_begin(struct csw_slices *s, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
-		      uint32_t exact_owner);
+		      uint32_t exact_owner, uint32_t on);
 void csw_slices_count(struct csw_slices *s, unsigned cpu, uint32_t owner, const uint64_t *values);
 void csw_slices_finish(struct csw_slices *s, unsigned cpu, bool last);
 

@@ -138,3 +138,31 @@ int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const
 		return csw_error_set(err, denied.code, "%s", denied.text);
 	return ops->settle ? ops->settle(plan, err) : 0;
 }
+
+unsigned csw_spec_hardware(const struct csw_plan *plan)
+{
+	unsigned nr = (plan->trigger.event.flags & CSW_EVENT_HARDWARE) != 0;
+
+	for (unsigned i = 0; i < plan->nr_counters; i++)
+		nr += (plan->counters[i].flags & CSW_EVENT_HARDWARE) != 0;
+	return nr;
+}
+
+int csw_spec_no_room(const struct csw_plan *plan, const char *event, unsigned cpu, unsigned fitting,
+		     struct csw_error *err)
+{
+	bool trigger = plan->trigger.event.flags & CSW_EVENT_HARDWARE;
+
+	if (plan->multiplex)
+		return csw_error_set(err, -EINVAL,
+				     "event %s has no room on the PMU of CPU %u, not even with the "
+				     "trigger alone%s: leave it out",
+				     event, cpu,
+				     trigger ? ", which is an event of the hardware, too" : "");
+	return csw_error_set(err, -EINVAL,
+			     "event %s does not fit into one group with the others: the PMU of CPU "
+			     "%u has room for %u of these %u hardware events%s; ask for fewer, or "
+			     "let them take turns, with scaled values (--multiplex)",
+			     event, cpu, fitting, csw_spec_hardware(plan),
+			     trigger ? ", the trigger among them" : "");
+}

@@ -17,4 +17,12 @@ int csw_spec_driver(const char *text, const struct csw_driver_ops **ops, char **
 int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
 		  const char *events, uint64_t sav, struct csw_error *err);
 
+/* Why a plan's hardware events are refused on a CPU: `event` does not fit beside the others, of
+ * which (with it, and the trigger) `fitting` do. Returns -EINVAL. */
+int csw_spec_no_room(const struct csw_plan *plan, const char *event, unsigned cpu, unsigned fitting,
+		     struct csw_error *err);
+
+/* How many of a plan's events need a counter of the CPU's PMU, the trigger among them. */
+unsigned csw_spec_hardware(const struct csw_plan *plan);
+
 #endif

@@ -32,21 +32,24 @@ static int grow(struct csw_aggregation *agg)
 	return 0;
 }
 
-int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, bool histograms)
+int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep)
 {
+	const bool histograms = keep & CSW_KEEP_HISTOGRAMS, turns = keep & CSW_KEEP_TURNS;
 	size_t cells = nr_counters * sizeof(struct csw_cell);
+	size_t running = turns ? nr_counters * sizeof(uint64_t) : 0;
 	size_t buckets = histograms ? nr_counters * CSW_BUCKETS * sizeof(uint64_t) : 0;
-	size_t bytes = sizeof(struct csw_agg_row) + cells + buckets;
+	size_t bytes = sizeof(struct csw_agg_row) + cells + running + buckets;
 
 	*agg = (struct csw_aggregation){
 		.stride = (bytes + CSW_ROW_ALIGN - 1) / CSW_ROW_ALIGN * CSW_ROW_ALIGN,
 		.nr_counters = nr_counters,
 		.histograms = histograms,
+		.turns = turns,
 	};
 	return grow(agg);
 }
 
-int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool histograms)
+int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep)
 {
 	static const uint16_t fixed[CSW_ROWS_FIXED] = {
 		[CSW_ROW_IDLE] = CSW_KIND_IDLE,
@@ -55,7 +58,7 @@ int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool
 		[CSW_ROW_MIXED] = CSW_KIND_MIXED,
 	};
 
-	if (csw_aggregation_init_empty(agg, nr_counters, histograms) < 0)
+	if (csw_aggregation_init_empty(agg, nr_counters, keep) < 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < CSW_ROWS_FIXED; i++) {
 		int32_t id = i == CSW_ROW_IDLE ? 0 : -1;
@@ -158,4 +161,24 @@ void csw_aggregation_bucket(struct csw_aggregation *agg, uint32_t nr, const uint
 {
 	for (unsigned i = 0; i < agg->nr_counters; i++)
 		csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
+}
+
+void csw_aggregation_count_turn(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
+				bool whole, uint32_t on, uint64_t running_ns)
+{
+	struct csw_cell *cell = csw_aggregation_row(agg, nr)->cells;
+	uint64_t *running = csw_aggregation_running(agg, nr);
+
+	for (unsigned i = 0; i < agg->nr_counters; i++, cell++) {
+		if (!(on >> i & 1))
+			continue;
+		cell->sum += deltas[i];
+		running[i] += running_ns;
+		if (!whole)
+			continue;
+		cell->min = deltas[i] < cell->min ? deltas[i] : cell->min;
+		cell->max = deltas[i] > cell->max ? deltas[i] : cell->max;
+		if (agg->histograms)
+			csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
+	}
 }

@@ -78,12 +78,17 @@ struct csw_aggregation {
 	size_t stride;       /* bytes from one row to the next, whole cache lines */
 	unsigned nr_counters;
 	bool histograms;     /* rows end in one histogram per counter */
+	bool turns;          /* behind the cells each counter has a running time of its own */
 	uint32_t first_free; /* of the rows given up, chained by `continues`; 0: none */
 };
 
-/* With the fixed rows, or without any row. 0 or -ENOMEM. */
-int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, bool histograms);
-int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, bool histograms);
+/* What rows keep besides; `true` is histograms. */
+#define CSW_KEEP_HISTOGRAMS 1u
+#define CSW_KEEP_TURNS 2u
+
+/* With the fixed rows, or without any row. keep: CSW_KEEP_*. 0 or -ENOMEM. */
+int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep);
+int csw_aggregation_init(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep);
 void csw_aggregation_free(struct csw_aggregation *agg);
 
 /* A new row, zeroed but for the key; its number, or -ENOMEM. Pointers to rows are good until the
@@ -97,15 +102,22 @@ static inline struct csw_agg_row *csw_aggregation_row(const struct csw_aggregati
 	return (struct csw_agg_row *)(agg->rows + nr * agg->stride);
 }
 
+/* How long each counter of a row ran, where they take turns; NULL: all as long as the row says. */
+static inline uint64_t *csw_aggregation_running(const struct csw_aggregation *agg, uint32_t nr)
+{
+	return agg->turns ? (uint64_t *)(csw_aggregation_row(agg, nr)->cells + agg->nr_counters)
+			  : NULL;
+}
+
 /* The histogram of a counter of a row, CSW_BUCKETS long; NULL: not kept. */
 static inline uint64_t *csw_aggregation_histogram(const struct csw_aggregation *agg, uint32_t nr,
 						  unsigned counter)
 {
-	struct csw_agg_row *row = csw_aggregation_row(agg, nr);
+	uint64_t *behind = (uint64_t *)(csw_aggregation_row(agg, nr)->cells + agg->nr_counters);
 
-	return agg->histograms
-		       ? (uint64_t *)(row->cells + agg->nr_counters) + (size_t)counter * CSW_BUCKETS
-		       : NULL;
+	if (!agg->histograms)
+		return NULL;
+	return behind + (agg->turns ? agg->nr_counters : 0) + (size_t)counter * CSW_BUCKETS;
 }
 
 /* Sets all sums of all rows back to 0 and gives up the rows that are CLOSED and not PINNED. */
@@ -113,6 +125,11 @@ void csw_aggregation_reset(struct csw_aggregation *agg);
 
 /* Counts a whole slice in its buckets: 0, 1, 2-3, 4-7, ... */
 void csw_aggregation_bucket(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas);
+
+/* The same as csw_aggregation_count where counters take turns: `on` has a bit for each that ran,
+ * and for how long they did. What was off has neither a minimum nor a histogram of that slice. */
+void csw_aggregation_count_turn(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
+				bool whole, uint32_t on, uint64_t running_ns);
 
 /* Adds deltas[nr_counters]; whole: they are one whole slice of this row and count for min and max.
  * Here, so that it becomes part of its caller. A new minimum or maximum is ever rarer, so that

@@ -53,7 +53,9 @@ uint32_t csw_view_open_row(struct csw_table *t, uint32_t kind, int32_t pid, int3
 
 	t->rows[nr] = (struct csw_row){ .kind = kind, .pid = pid, .tid = tid, .cpu = -1 };
 	for (unsigned j = 0; j < t->nr_counters; j++)
-		counts[j] = (struct csw_count){ .min = UINT64_MAX };
+		counts[j] =
+			(struct csw_count){ .min = UINT64_MAX,
+					    .flags = t->counters[j].scaled ? CSW_COUNT_SCALED : 0 };
 	return nr;
 }
 
@@ -63,6 +65,7 @@ static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation 
 	const struct csw_agg_row *from = csw_aggregation_row(agg, nr);
 	struct csw_row *row = &t->rows[to];
 	struct csw_count *count = csw_view_counts(t, to);
+	const uint64_t *running = csw_aggregation_running(agg, nr);
 
 	row->slices += from->slices;
 	row->oncpu_ns += from->oncpu_ns;
@@ -78,7 +81,7 @@ static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation 
 		if ((from->proven & (1u << j)) || t->counters[j].estimated)
 			count->flags |= CSW_VIEW_PROVEN;
 		count->enabled_ns += from->enabled_ns;
-		count->running_ns += from->running_ns;
+		count->running_ns += running ? running[j] : from->running_ns;
 		count->min = cell->min < count->min ? cell->min : count->min;
 		count->max = cell->max > count->max ? cell->max : count->max;
 		for (unsigned k = 0; t->histograms && k < CSW_BUCKETS; k++)
@@ -281,8 +284,12 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		memcpy(c->name, event->name, sizeof(c->name));
 		memcpy(c->became, event->became, sizeof(c->became));
 		c->total = result->totals[j];
-		c->flags = csw_view_count_flags(result->enabled_ns, result->running_ns) |
-			   never_flags(event, c->total, result->running_ns);
+		c->running_ns =
+			result->each_running_ns ? result->each_running_ns[j] : result->running_ns;
+		c->flags = csw_view_count_flags(result->enabled_ns, c->running_ns) |
+			   never_flags(event, c->total, c->running_ns);
+		if (c->scaled)
+			c->flags |= CSW_COUNT_SCALED;
 		if (c->estimated)
 			c->flags = CSW_COUNT_ESTIMATE;
 		c->nanoseconds = event->flags & CSW_EVENT_NANOSECONDS ? 1 : 0;
@@ -299,7 +306,6 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		}
 	}
 	t->enabled_ns = result->enabled_ns;
-	t->running_ns = result->running_ns;
 }
 
 /* From the aggregation: a scope folds these rows away, but they bound what its rows may lack. */
@@ -409,8 +415,10 @@ static int fill(struct csw_table *t, const struct csw_result *result,
 {
 	int ret = csw_view_paths_make(&t->paths, result);
 
-	for (unsigned j = 0; j < t->nr_counters; j++)
+	for (unsigned j = 0; j < t->nr_counters; j++) {
 		t->counters[j].estimated = result->plan->estimated >> j & 1;
+		t->counters[j].scaled = result->plan->scaled >> j & 1;
+	}
 	t->samples = result->samples;
 	if (ret == 0)
 		ret = add_threads(t, result);
@@ -488,6 +496,21 @@ int csw_table_count(const struct csw_table *t, size_t i, size_t j, struct csw_co
 	return 0;
 }
 
+int csw_count_scaled(const struct csw_count *count, uint64_t *out)
+{
+	unsigned __int128 scaled = count->value;
+
+	*out = count->value;
+	if (count->flags & CSW_COUNT_NOT_COUNTED)
+		return -ENODATA;
+	if (!(count->flags & CSW_COUNT_SCALED) || !count->running_ns ||
+	    count->running_ns >= count->enabled_ns)
+		return 0;
+	scaled = (scaled * count->enabled_ns + count->running_ns / 2) / count->running_ns;
+	*out = scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+	return 1;
+}
+
 int csw_table_histogram(const struct csw_table *t, size_t i, size_t j,
 			uint64_t buckets[CSW_BUCKETS])
 {
@@ -519,7 +542,7 @@ int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *o
 		.rows = c->rows,
 		.unproven = c->unproven,
 		.enabled_ns = t->enabled_ns,
-		.running_ns = t->running_ns,
+		.running_ns = c->running_ns,
 		.flags = c->flags,
 		.nanoseconds = c->nanoseconds,
 	};

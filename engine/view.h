@@ -20,6 +20,7 @@ struct csw_result {
 	uint64_t totals[CSW_COUNTERS_MAX]; /* per counter: readings at stop - at start, over all
 					      CPUs */
 	uint64_t enabled_ns, running_ns;   /* of the group, the same */
+	const uint64_t *each_running_ns;   /* of each counter, where they take turns, else NULL */
 	/* What was counted on each CPU: row 2 * cpu in scope, row 2 * cpu + 1 out of scope. Idle's
 	 * time is in neither's oncpu_ns; what idle caused is in their cells like all else. */
 	const struct csw_aggregation *cpus;

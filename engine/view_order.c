@@ -122,9 +122,13 @@ static int compare_counts(const struct csw_row *a_row, const struct csw_count *a
 			  const struct csw_row *b_row, const struct csw_count *b)
 {
 	uint32_t a_flags = csw_view_row_flags(a_row, a), b_flags = csw_view_row_flags(b_row, b);
+	uint64_t a_shown, b_shown;
 
-	if (a->value != b->value)
-		return a->value > b->value ? -1 : 1;
+	/* By what is shown; of what was not counted that is 0 here. */
+	csw_count_scaled(a, &a_shown);
+	csw_count_scaled(b, &b_shown);
+	if (a_shown != b_shown)
+		return a_shown > b_shown ? -1 : 1;
 	return ascending(a_flags, b_flags);
 }
 

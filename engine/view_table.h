@@ -11,6 +11,8 @@ struct csw_view_counter {
 	uint32_t flags; /* of the counter as a whole, over all CPUs */
 	uint32_t nanoseconds;
 	bool estimated; /* from ordinary samples */
+	bool scaled;    /* took turns with others */
+	uint64_t running_ns;
 };
 
 /* The cgroups that rows speak of, ids ascending; NULL for one whose path nobody knows. */
@@ -32,7 +34,7 @@ struct csw_table {
 	struct csw_view_paths paths;
 	struct csw_view_counter counters[CSW_COUNTERS_MAX];
 	const struct csw_estimates *samples; /* borrowed while the table is made */
-	uint64_t enabled_ns, running_ns;
+	uint64_t enabled_ns;
 	uint64_t threads_in_scope;
 	char trigger[CSW_EVENT_NAME_BYTES];
 	char trigger_became[CSW_EVENT_NAME_BYTES];
@@ -69,6 +71,9 @@ static inline uint32_t csw_view_row_flags(const struct csw_row *row, const struc
 {
 	if (row->oncpu_ns && !count->value && !(count->flags & CSW_VIEW_PROVEN))
 		return CSW_COUNT_NOT_COUNTED;
+	/* In its turns too short to be told in ns it may have counted all the same. */
+	if (count->flags & CSW_COUNT_SCALED)
+		return count->value || count->running_ns ? 0 : CSW_COUNT_NOT_COUNTED;
 	return csw_view_count_flags(count->enabled_ns, count->running_ns);
 }
 

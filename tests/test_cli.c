@@ -1168,6 +1168,90 @@ static void test_completion_knows_every_option(void **state)
 	free(script);
 }
 
+/* ---- counters that take turns ---- */
+
+#define FIVE " -e instructions,cycles,branches,LLC_MISSES,page-faults --trigger=seg_load -d 2 "
+
+static json_t *count_of(json_t *row, const char *counter)
+{
+	return json_object_get(json_object_get(row, "counts"), counter);
+}
+
+static json_int_t whole(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* A PMU with room for the trigger and two of four events: refused with what helps, or in turns. */
+static void test_multiplex(void **state)
+{
+	json_t *report, *row;
+	json_int_t counted = 0;
+	size_t i;
+
+	(void)state;
+	expect("--driver=sim:pmc=3 " FIVE, 2, NULL,
+	       "room for 3 of these 5 hardware events, the trigger among them; ask for fewer, or "
+	       "let "
+	       "them take turns, with scaled values (--multiplex)");
+	expect("--driver=sim:pmc=1 --multiplex " FIVE, 2, NULL, "not even with the trigger alone");
+	report = report_of("--driver=sim:pmc=3 --multiplex --format=json " FIVE);
+	assert_int_equal(whole(report, "sets"), 2);
+	assert_true(json_is_true(json_object_get(report, "estimate")));
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		json_t *count = count_of(row, "LLC_MISSES");
+
+		counted += whole(count, "value");
+		if (!json_is_null(json_object_get(count, "value")))
+			assert_true(whole(count, "scaled") >= whole(count, "value"));
+		assert_null(json_object_get(count_of(row, "page-faults"), "scaled"));
+	}
+	row = json_object_get(json_object_get(report, "totals"), "LLC_MISSES");
+	assert_int_equal(counted, whole(row, "counter"));
+	assert_true(whole(row, "scaled") > whole(row, "counter"));
+	json_decref(report);
+	expect("--driver=sim:pmc=3 --multiplex " FIVE, 0, "scaled LLC_MISSES: it ran ", NULL);
+}
+
+/* Where all fit it changes nothing and says nothing. */
+static void test_multiplex_without_need(void **state)
+{
+	char *with = output_of("--driver=sim:pmc=5 --multiplex --format=json " FIVE);
+	char *without = output_of("--driver=sim --format=json " FIVE);
+
+	(void)state;
+	assert_string_equal(with, without);
+	free(with);
+	free(without);
+	expect("report -i x --multiplex", 2, NULL, "leave out --multiplex");
+}
+
+/* A slice has a value of the counters that ran in it. */
+static void test_slices_of_turns(void **state)
+{
+	char *lines = output_of("slices --driver=sim:pmc=2 --multiplex --format=json "
+				"-e cycles,instructions,page-faults --trigger=seg_load -d 0.2");
+	unsigned first = 0, second = 0;
+
+	(void)state;
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+		json_t *slice = json_loads(line, 0, NULL);
+		bool one, other;
+
+		assert_non_null(slice);
+		one = json_is_integer(count_of(slice, "cycles"));
+		other = json_is_integer(count_of(slice, "instructions"));
+		assert_true(one != other);
+		assert_true(json_is_integer(count_of(slice, "page-faults")));
+		first += one;
+		second += other;
+		json_decref(slice);
+	}
+	assert_true(first > 100 && second > 100);
+	free(lines);
+}
+
 /* ---- the manual ---- */
 
 /* The simulated machine itself says which options it has. */
@@ -1882,6 +1966,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_recording_usage),
 		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
+		cmocka_unit_test(test_multiplex),
+		cmocka_unit_test(test_multiplex_without_need),
+		cmocka_unit_test(test_slices_of_turns),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
 	};
 	const struct CMUnitTest kernel[] = {

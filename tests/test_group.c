@@ -1078,6 +1078,45 @@ static void test_stream_ends_within_call(void **state)
 	close_driver(drv);
 }
 
+/* A trigger that is no switch: its samples may follow each other for long, and are no reason to
+ * wait; only the very last one is, behind which a switch record may be about to be written. */
+static void test_stream_of_samples(void **state)
+{
+	struct csw_driver *drv = started();
+
+	(void)state;
+	kernel.now = 2000;
+	append_sample(0, ENABLED_NS + 1, 1);
+	append_sample(0, 1795996000000000000, 2); /* of another program's clock */
+	append_sample(0, ENABLED_NS + 3, 3);
+	append_sample(0, ENABLED_NS + 4, 4);
+	append_switch(0, ENABLED_NS + 5);
+	append_sample(0, ENABLED_NS + 6, 5);
+	append_sample(0, ENABLED_NS + 7, 6);
+	append_sample(0, ENABLED_NS + 8, 7);
+	ops->snapshot(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 1);
+	/* The next record that is ours alone bounds the time. */
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 5);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 5);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 5);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, ENABLED_NS + 5);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 6);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 7);
+	expect_end(drv, 0);
+	append_sample(0, 1795996000000000000, 8);
+	append_sample(0, ENABLED_NS + 10, 9);
+	kernel.now = 3000;
+	ops->snapshot(drv);
+	expect(drv, 0, CSW_RECORD_SAMPLE, ENABLED_NS + 8);
+	/* There is none: then it is at least not of the future. */
+	expect(drv, 0, CSW_RECORD_SAMPLE, 3000);
+	expect_end(drv, 0);
+	stop(drv);
+	close_driver(drv);
+}
+
 /* A gap right after enabling: it opens the stream, too. */
 static void test_stream_begins_with_loss(void **state)
 {
@@ -1189,6 +1228,7 @@ int main(void)
 		ON_FAKE(test_driver_options),
 		ON_FAKE(test_stream),
 		ON_FAKE(test_stream_ends_within_call),
+		ON_FAKE(test_stream_of_samples),
 		ON_FAKE(test_stream_begins_with_loss),
 		ON_FAKE(test_malformed_ring),
 		ON_FAKE(test_no_format_lost),

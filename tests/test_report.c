@@ -615,6 +615,109 @@ static void test_text_of_the_ring(void **state)
 	assert_lacks(render_as(f, CSW_BY_THREAD, &verbose), "ring");
 }
 
+/* ---- counters that take turns ---- */
+
+/* page-faults is on all the time; of the others instructions and misses, in two sets. */
+static void take_turns(struct fixture *f)
+{
+	static uint64_t running[NR_COUNTERS];
+	uint64_t *own;
+	uint32_t other;
+
+	csw_aggregation_free(&f->agg);
+	memset(f->result.totals, 0, sizeof(f->result.totals));
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_TURNS), 0);
+	f->worker = add(f, CSW_KIND_THREAD, 4242, 4243, "worker",
+			(uint64_t[]){ 300, 1234567, 2000, 1000, 50 });
+	other = add(f, CSW_KIND_THREAD, 7, 7, "other", (uint64_t[]){ 0, 0, 0, 0, 0 });
+	for (unsigned j = 0; j < NR_COUNTERS; j++)
+		running[j] = 10000000000;
+	running[INSTRUCTIONS] = running[MISSES] = 2500000000;
+	own = csw_aggregation_running(&f->agg, f->worker);
+	own[FAULTS] = own[CLOCK] = own[CYCLES] = own[INSTRUCTIONS] = 1234567;
+	own[MISSES] = 1234567 / 2;
+	own = csw_aggregation_running(&f->agg, other);
+	own[FAULTS] = own[CLOCK] = own[CYCLES] = 1234567;
+	csw_aggregation_row(&f->agg, other)->proven = 1u << FAULTS | 1u << CLOCK | 1u << CYCLES;
+	f->plan.scaled = 1u << INSTRUCTIONS | 1u << MISSES;
+	f->result.each_running_ns = running;
+	f->result.summary.sets = 2;
+	f->result.summary.estimate = 1;
+}
+
+/* A mark where it was scaled, none where the counter was on for all of the row, "-" where never. */
+static void test_text_of_turns(void **state)
+{
+	struct csw_report_opts opts = { .size = sizeof(opts), .rate = 1 };
+	struct fixture *f = *state;
+	const char *text;
+
+	take_turns(f);
+	text = text_report(f);
+	assert_holds(text, "ESTIMATE: what is marked ~ is scaled: 2 sets of counters took turns");
+	assert_lacks(text, "ordinary samples");
+	assert_holds(text, "LLC_MISSES:u");
+	assert_lacks(text, "LLC_MISSES:u~");
+	/* 50 * 1234567 / 617283, and per 1000 instructions; IPC is of two counts. */
+	assert_holds(text, "  2,000     1,000          ~100  2.00  ~50.00\n");
+	assert_holds(
+		text,
+		"    0           0.000               -         0             -     -       -\n");
+	assert_holds(text, "conservation LLC_MISSES:u ok: counter 50 = rows 50");
+	assert_holds(text,
+		     "scaled LLC_MISSES:u: it ran 25.00 % of the time, ~200 in all of it; the "
+		     "sums above are counted\n");
+	assert_lacks(text, "scaled page-faults");
+	assert_lacks(text, "lower bounds");
+	text = render_as(f, CSW_BY_THREAD, &opts);
+	assert_holds(text, "~100  ~19.99  ~50.00"); /* in 5.003 s, of 200 */
+}
+
+static void test_json_of_turns(void **state)
+{
+	struct fixture *f = *state;
+	json_int_t value, enabled, running, one, sum, scaled, sets;
+	json_t *root, *row, *none;
+	int estimate;
+
+	take_turns(f);
+	root = json_report(f, CSW_BY_THREAD);
+	assert_int_equal(json_unpack(root, "{s:I,s:b,s:{s:{s:I,s:I}}}", "sets", &sets, "estimate",
+				     &estimate, "totals", "LLC_MISSES:u", "counter", &sum, "scaled",
+				     &scaled),
+			 0);
+	assert_true(sets == 2 && estimate && sum == 50 && scaled == 200);
+	row = json_array_get(json_object_get(root, "rows"), 0);
+	assert_int_equal(json_unpack(row, "{s:{s:{s:I,s:I,s:I,s:I},s:{s:I}}}", "counts",
+				     "LLC_MISSES:u", "value", &value, "enabled_ns", &enabled,
+				     "running_ns", &running, "scaled", &scaled, "instructions:u",
+				     "scaled", &one),
+			 0);
+	assert_true(value == 50 && enabled == 1234567 && running == 617283 && scaled == 100);
+	assert_int_equal(one, 2000);
+	assert_null(json_object_get(json_object_get(json_object_get(row, "counts"), "page-faults"),
+				    "scaled"));
+	row = json_array_get(json_object_get(root, "rows"), 1);
+	none = json_object_get(json_object_get(row, "counts"), "LLC_MISSES:u");
+	assert_true(json_is_null(json_object_get(none, "value")));
+	assert_null(json_object_get(none, "scaled"));
+	json_decref(root);
+}
+
+static void test_csv_of_turns(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	take_turns(f);
+	text = render(f, CSW_BY_THREAD, CSW_FORMAT_CSV, 0);
+	assert_holds(text, ",LLC_MISSES:u,LLC_MISSES:u:enabled_ns,LLC_MISSES:u:running_ns,"
+			   "LLC_MISSES:u:min,LLC_MISSES:u:max,LLC_MISSES:u:scaled\n");
+	assert_lacks(text, "page-faults:scaled");
+	assert_holds(text, ",50,1234567,617283,50,50,100\n");
+	assert_holds(text, ",,1234567,0,,,\n");
+}
+
 /* ---- JSON ---- */
 
 static void test_json_in_full(void **state)
@@ -622,7 +725,7 @@ static void test_json_in_full(void **state)
 	static const char want[] =
 		"{'csw': '" CSW_VERSION "', 'schema': 1, 'driver': 'perf', 'simulated': false,"
 		" 'estimate': false, 'duration_ns': 5003123456, 'cpus': 2, 'cpus_missed': 0,"
-		" 'cpus_gone': 0, 'ring_bytes': 524288,"
+		" 'cpus_gone': 0, 'ring_bytes': 524288, 'sets': 1,"
 		" 'trigger': {'name': 'switch', 'event': 'context-switches', 'hardware': false,"
 		" 'sav': 2}, 'counters': ['page-faults', 'task-clock'],"
 		" 'rows': [{'kind': 'thread', 'pid': 4242, 'tid': 4243, 'comm': 'worker',"
@@ -925,6 +1028,9 @@ int main(void)
 		TEST(test_text_of_cpus_that_came_and_went),
 		TEST(test_text_of_the_ring),
 		TEST(test_json_has_no_character_to_obey),
+		TEST(test_text_of_turns),
+		TEST(test_json_of_turns),
+		TEST(test_csv_of_turns),
 		TEST(test_json_in_full),
 		TEST(test_json_by_process),
 		TEST(test_json_of_hostile_names),

@@ -96,7 +96,8 @@ static void test_what_is_not_checked_is_refused(void **state)
 
 static const char report[] =
 	"{'csw': '0', 'schema': 1, 'driver': 'perf', 'simulated': false, 'estimate': false,"
-	" 'duration_ns': 5, 'cpus': 2, 'cpus_missed': 0, 'cpus_gone': 0, 'ring_bytes': 0,"
+	" 'duration_ns': 5, 'cpus': 2, 'cpus_missed': 0, 'cpus_gone': 0, 'ring_bytes': 0, 'sets': "
+	"1,"
 	" 'trigger': {'name': 'a', 'event': 'b', 'hardware': true, 'sav': 1},"
 	" 'counters': ['c'], 'rows': [{'kind': 'thread', 'pid': 1, 'tid': null, 'comm': 'x',"
 	" 'slices': 1, 'oncpu_ns': 1, 'voluntary': 1, 'preempted': 1, 'migrations': 0,"

@@ -24,7 +24,7 @@ struct fixture {
 	struct csw_slicer slicer;
 	uint64_t values[1 + NR_COUNTERS]; /* where the counters stand now */
 	uint64_t lost, lost_other;        /* what the next STOP says */
-	uint32_t cpu;
+	uint32_t cpu, on;                 /* on: csw_record.on */
 };
 
 static void begin(struct fixture *f, uint32_t phase, uint64_t sav, unsigned nr_counters)
@@ -59,6 +59,7 @@ static void put(struct fixture *f, uint32_t type, uint64_t t, int32_t tid, int32
 				  .other_tid = other,
 				  .flags = flags,
 				  .nr_values = 1 + f->plan.nr_counters,
+				  .on = f->on,
 				  .lost = f->lost,
 				  .lost_other = f->lost_other,
 				  .enabled_ns = t,
@@ -1350,6 +1351,121 @@ static void test_reset_before_the_last_record(void **state)
 	end(&f);
 }
 
+/* ---- counters that take turns ---- */
+
+static void begin_turns(struct fixture *f, uint32_t phase, uint64_t sav)
+{
+	static const struct csw_scope everything;
+
+	begin(f, phase, sav, NR_COUNTERS);
+	csw_slicer_free(&f->slicer);
+	csw_aggregation_free(&f->agg);
+	f->plan.scaled = 1u << FAULTS | 1u << CYCLES;
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_TURNS), 0);
+	assert_int_equal(csw_slicer_init(&f->slicer, &f->plan, &everything, &f->agg, 2), 0);
+}
+
+static const uint64_t *running_of(struct fixture *f, int32_t tid)
+{
+	for (uint32_t i = 0; i < f->agg.nr; i++) {
+		if (csw_aggregation_row(&f->agg, i)->tid == tid)
+			return csw_aggregation_running(&f->agg, i);
+	}
+	fail_msg("no row of %d", tid);
+	return NULL;
+}
+
+static void test_turns(void **state)
+{
+	const uint32_t first = 1u << CLOCK | 1u << FAULTS, second = 1u << CLOCK | 1u << CYCLES;
+	uint64_t running[NR_COUNTERS];
+	struct fixture f;
+
+	(void)state;
+	begin_turns(&f, CSW_PHASE_BEFORE, 1);
+	f.on = first;
+	start(&f, 100, 10);
+	count(&f, FAULTS, 3);
+	count(&f, CLOCK, 10);
+	put(&f, CSW_RECORD_READ, 110, -1, -1, CSW_RECORD_TURN);
+	f.on = 0; /* between two turns nothing counts */
+	put(&f, CSW_RECORD_READ, 112, -1, -1, 0);
+	f.on = second;
+	count(&f, CYCLES, 700);
+	count(&f, CLOCK, 18);
+	switch_before(&f, 130, 10, 20);
+	count(&f, CYCLES, 50);
+	stop(&f, 140, 20, 0);
+	assert_int_equal(running_of(&f, 10)[FAULTS], 10);
+	assert_int_equal(running_of(&f, 10)[CYCLES], 18);
+	assert_int_equal(running_of(&f, 10)[CLOCK], 28);
+	assert_int_equal(running_of(&f, 20)[FAULTS], 0);
+	assert_int_equal(running_of(&f, 20)[CYCLES], 10);
+	for (uint32_t i = 0; i < f.agg.nr; i++) {
+		const struct csw_agg_row *row = csw_aggregation_row(&f.agg, i);
+
+		if (row->tid == 20)
+			assert_int_equal(row->proven, second);
+		if (row->tid == 10) {
+			assert_int_equal(row->proven, first | second);
+			assert_int_equal(row->cells[FAULTS].sum, 3);
+			assert_int_equal(row->cells[CYCLES].sum, 700);
+			/* A turn's end cuts the slice: no part of it is whole. */
+			assert_true(row->cells[CYCLES].min > row->cells[CYCLES].max);
+		}
+	}
+	csw_slicer_running(&f.slicer, running);
+	assert_int_equal(running[FAULTS], 10);
+	assert_int_equal(running[CYCLES], 28);
+	assert_int_equal(running[CLOCK], 38);
+	assert_false(f.slicer.backwards);
+	csw_slicer_reset(&f.slicer);
+	csw_slicer_running(&f.slicer, running);
+	assert_int_equal(running[CLOCK], 0);
+	end(&f);
+}
+
+/* Each turn begins with a whole period: what is left of the one before stays open. Without that the
+ * remainders of two turns would look like an overflow that never came. */
+static void test_periods_of_turns(void **state)
+{
+	struct csw_completeness done;
+	struct fixture f;
+
+	(void)state;
+	begin_turns(&f, CSW_PHASE_ANY, 10);
+	f.on = 1;
+	start(&f, 100, 10);
+	for (uint64_t t = 110; t < 150; t += 10) {
+		sample(&f, t, 10, 10);
+		f.values[0] += 7;
+		put(&f, CSW_RECORD_READ, t + 5, -1, -1, CSW_RECORD_TURN);
+	}
+	stop(&f, 200, 10, 4);
+	csw_slicer_completeness(&f.slicer, &done);
+	assert_int_equal(done.all, 4 * 17 + 4);
+	assert_int_equal(done.samples, 4);
+	assert_int_equal(done.unseen, 0);
+	assert_int_equal(done.open, 4 * 7 + 4);
+	end(&f);
+}
+
+/* A counter that is said to be off and has moved all the same: the source is broken. */
+static void test_turn_of_another_counter(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin_turns(&f, CSW_PHASE_BEFORE, 1);
+	f.on = 1u << FAULTS;
+	start(&f, 100, 10);
+	count(&f, CYCLES, 1);
+	stop(&f, 110, 10, 0);
+	assert_true(f.slicer.backwards);
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1401,6 +1517,9 @@ int main(void)
 		cmocka_unit_test(test_no_such_cpu),
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test(test_two_cpus),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_periods_of_turns),
+		cmocka_unit_test(test_turn_of_another_counter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,53 @@ static void test_reset_keeps_keys(void **state)
 	csw_aggregation_free(&agg);
 }
 
+/* Where counters take turns each has its own running time, and what was off leaves no trace. */
+static void test_turns(void **state)
+{
+	static const uint64_t deltas[2] = { 5, 9 };
+	struct csw_aggregation agg;
+	const struct csw_cell *cells;
+	const uint64_t *running;
+
+	(void)state;
+	assert_int_equal(csw_aggregation_init(&agg, 2, CSW_KEEP_TURNS | CSW_KEEP_HISTOGRAMS), 0);
+	cells = csw_aggregation_row(&agg, CSW_ROW_IDLE)->cells;
+	running = csw_aggregation_running(&agg, CSW_ROW_IDLE);
+	csw_aggregation_count_turn(&agg, CSW_ROW_IDLE, deltas, true, 1, 100);
+	csw_aggregation_count_turn(&agg, CSW_ROW_IDLE, deltas, false, 2, 30);
+	csw_aggregation_count_turn(&agg, CSW_ROW_IDLE, deltas, true, 0, 7);
+	assert_int_equal(cells[0].sum, 5);
+	assert_int_equal(cells[0].max, 5);
+	assert_int_equal(running[0], 100);
+	assert_int_equal(cells[1].sum, 9);
+	assert_true(cells[1].min > cells[1].max);
+	assert_int_equal(running[1], 30);
+	assert_int_equal(csw_aggregation_histogram(&agg, CSW_ROW_IDLE, 0)[3], 1);
+	for (unsigned k = 0; k < CSW_BUCKETS; k++)
+		assert_int_equal(csw_aggregation_histogram(&agg, CSW_ROW_IDLE, 1)[k], 0);
+	csw_aggregation_count_turn(&agg, CSW_ROW_IDLE, deltas, true, 3, 1);
+	assert_int_equal(csw_aggregation_histogram(&agg, CSW_ROW_IDLE, 1)[4], 1);
+	assert_int_equal(cells[1].min, 9);
+	csw_aggregation_reset(&agg);
+	assert_int_equal(running[0] + running[1] + cells[0].sum, 0);
+	csw_aggregation_free(&agg);
+}
+
+/* Room for them is only where they are taken. */
+static void test_size_of_a_row(void **state)
+{
+	struct csw_aggregation agg;
+
+	(void)state;
+	assert_int_equal(csw_aggregation_init(&agg, 3, 0), 0);
+	assert_int_equal(agg.stride, 192);
+	assert_null(csw_aggregation_running(&agg, 0));
+	csw_aggregation_free(&agg);
+	assert_int_equal(csw_aggregation_init(&agg, 3, CSW_KEEP_TURNS), 0);
+	assert_int_equal(agg.stride, 256);
+	csw_aggregation_free(&agg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +173,8 @@ int main(void)
 		cmocka_unit_test(test_only_whole_slices_have_extremes),
 		cmocka_unit_test(test_histograms),
 		cmocka_unit_test(test_reset_keeps_keys),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_size_of_a_row),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

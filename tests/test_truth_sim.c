@@ -577,6 +577,167 @@ static void intervals_add_up(void **state)
 	sim_run_free(&run);
 }
 
+/* ---- counters that take turns ---- */
+
+/* One counter of two for LLC_MISSES and instructions: half of the time each. */
+#define TURNS "pmc=2,"
+#define INSTRUCTIONS 1
+
+static void check_turns_of_row(const struct sim_run *run, uint32_t nr, uint64_t *running)
+{
+	const struct csw_agg_row *row = csw_aggregation_row(&run->agg, nr);
+	const uint64_t *own = csw_aggregation_running(&run->agg, nr);
+
+	/* Every slice lies within one set's turn. */
+	assert_int_equal(own[LLC] + own[INSTRUCTIONS], row->running_ns);
+	assert_int_equal(own[FAULTS], row->running_ns);
+	for (unsigned c = 0; c < run->plan.nr_counters; c++) {
+		const struct csw_cell *cell = &row->cells[c];
+
+		running[c] += own[c];
+		if (cell->min <= cell->max)
+			assert_true(own[c] > 0 && cell->max <= cell->sum);
+		if (!own[c] && row->oncpu_ns)
+			assert_int_equal(cell->sum || (row->proven >> c & 1), 0);
+	}
+}
+
+static void check_turns(const struct sim_run *run)
+{
+	uint64_t of_rows[CSW_COUNTERS_MAX] = { 0 }, of_cpus[CSW_COUNTERS_MAX];
+
+	for (uint32_t i = 0; i < run->agg.nr; i++)
+		check_turns_of_row(run, i, of_rows);
+	csw_slicer_running(&run->slicer, of_cpus);
+	for (unsigned c = 0; c < run->plan.nr_counters; c++)
+		assert_int_equal(of_rows[c], of_cpus[c]);
+	assert_int_equal(of_cpus[FAULTS], run->totals[1]);
+	/* Turns differ in length, and there are some fifty in a second. */
+	assert_in_range(of_cpus[LLC] * 100 / of_cpus[FAULTS], 40, 60);
+}
+
+/* What a thread does in the turns of a counter is counted to the last event, and software counters
+ * have no turns. */
+static void turns_are_counted_exactly(void **state)
+{
+	struct csw_sim_truth truth;
+	struct sim_run run = { .ticks = false };
+	const char *trigger = *state;
+	uint64_t never = 0;
+
+	sim_run_all(&run, trigger, EVENTS, 1,
+		    strcmp(trigger, "switch") ? TURNS "seed=15,duration_ms=3000,churn=100"
+					      : "pmc=1,seed=15,duration_ms=3000,churn=100");
+	assert_int_equal(run.plan.scaled, 1u << LLC | 1u << INSTRUCTIONS);
+	sim_run_check_sums(&run);
+	sim_run_check_equal(&run, strcmp(trigger, "switch") ? 0 : SWITCH_NS);
+	assert_int_equal(run.done.all, run.done.samples);
+	check_turns(&run);
+	for (size_t i = 0; i < csw_sim_truths(run.drv); i++) {
+		const struct csw_agg_row *row;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		row = sim_run_row(&run, &truth);
+		if (!row)
+			continue;
+		assert_int_equal(row->cells[FAULTS].sum, truth.counts[FAULTS]);
+		assert_int_equal(row->cells[CLOCK].sum, truth.counts[CLOCK]);
+		never += row->oncpu_ns && !(row->proven >> LLC & 1);
+	}
+	/* Some lived too shortly to meet each set. */
+	assert_true(never > 0);
+	sim_run_free(&run);
+}
+
+/* Over a long run half of the time says nearly as much as all of it. */
+static void turns_scale_to_the_truth(void **state)
+{
+	struct csw_sim_truth truth;
+	struct sim_run run = { .ticks = false };
+	double worst = 0, scaled_sum = 0, truth_sum = 0;
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1, TURNS "seed=16,duration_ms=30000,churn=0");
+	for (size_t i = 1; i < csw_sim_truths(run.drv); i++) {
+		const struct csw_agg_row *row;
+		double scaled, error;
+		uint64_t running;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		row = sim_run_row(&run, &truth);
+		if (!row || truth.oncpu_ns < 1000000000)
+			continue;
+		running = csw_aggregation_running(
+			&run.agg, (uint32_t)(((const unsigned char *)row - run.agg.rows) /
+					     (ptrdiff_t)run.agg.stride))[LLC];
+		scaled = (double)row->cells[LLC].sum * (double)row->enabled_ns / (double)running;
+		error = scaled / (double)truth.counts[LLC] - 1;
+		worst = error > worst ? error : -error > worst ? -error : worst;
+		scaled_sum += scaled;
+		truth_sum += (double)truth.counts[LLC];
+	}
+	assert_true(truth_sum > 0);
+	printf("scaled: all threads %+.2f %%, the worst one %.2f %% off\n",
+	       100 * (scaled_sum / truth_sum - 1), 100 * worst);
+	assert_true(worst > 0 && worst < 0.05);
+	assert_true(scaled_sum > 0.99 * truth_sum && scaled_sum < 1.01 * truth_sum);
+	sim_run_free(&run);
+}
+
+/* Each turn begins with a whole period: what was left of the one before has no sample, and is said
+ * to be open. Turns go together with every fault, with ticks and with intervals. */
+static void turns_and_all_else(void **state)
+{
+	static const struct {
+		const char *trigger, *options;
+		uint64_t sav;
+		bool ticks, whole;
+	} runs[] = {
+		{ "seg_load", TURNS "seed=17", 3, false, true },
+		{ "switch", "pmc=1,seed=18", 7, true, true },
+		{ "seg_load", TURNS "seed=19,skid=1", 1, true, true },
+		{ "switch", "pmc=1,seed=20,blind_idle=1,threads=12", 1, false, false },
+		{ "seg_load", TURNS "seed=21,vanish=100", 2, true, false },
+		{ "switch", "pmc=1,seed=22,ring=64,stall_ms=200", 1, true, false },
+		{ "seg_load", TURNS "seed=23,throttle=20", 1, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct sim_run run = { .ticks = runs[i].ticks };
+
+		sim_run_all(&run, runs[i].trigger, EVENTS, runs[i].sav, runs[i].options);
+		sim_run_check_sums(&run);
+		sim_run_check_never_more(&run, SWITCH_NS);
+		check_turns(&run);
+		if (runs[i].whole)
+			assert_int_equal(run.done.lost + run.done.unseen + run.done.throttled, 0);
+		if (runs[i].sav > 1)
+			assert_true(run.done.open > (int64_t)runs[i].sav);
+		sim_run_free(&run);
+	}
+}
+
+static void turns_in_intervals(void **state)
+{
+	struct parts parts = { .nr = 0 };
+	struct sim_run run = { .ticks = true, .interval = end_interval, .ctx = &parts };
+
+	(void)state;
+	sim_run_all(&run, "seg_load", EVENTS, 1,
+		    TURNS "seed=24,churn=200,threads=60,duration_ms=2000");
+	end_interval(&run, &parts);
+	qsort(parts.part, parts.nr, sizeof(*parts.part), by_thread);
+	for (size_t i = 1; i < csw_sim_truths(run.drv); i++) {
+		struct csw_sim_truth truth;
+
+		csw_sim_truth_get(run.drv, i, &truth);
+		assert_int_equal(sum_of(&parts, &truth).count, truth.counted[LLC]);
+	}
+	free(parts.part);
+	sim_run_free(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -616,6 +777,12 @@ int main(void)
 		cmocka_unit_test(whole_slices_and_times),
 		cmocka_unit_test(ticks_change_nothing),
 		cmocka_unit_test(intervals_add_up),
+		cmocka_unit_test_prestate(turns_are_counted_exactly, (void *)(uintptr_t) "switch"),
+		cmocka_unit_test_prestate(turns_are_counted_exactly,
+					  (void *)(uintptr_t) "seg_load"),
+		cmocka_unit_test(turns_scale_to_the_truth),
+		cmocka_unit_test(turns_and_all_else),
+		cmocka_unit_test(turns_in_intervals),
 	};
 
 	return cmocka_run_group_tests_name("truth_sim", tests, NULL, NULL);

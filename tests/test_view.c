@@ -22,6 +22,7 @@ struct fixture {
 	struct csw_aggregation agg, cpus;
 	struct csw_result result;
 	struct csw_table *table;
+	uint64_t running[NR_COUNTERS];
 };
 
 /* 1 and 5 are two lives of one cgroup. */
@@ -907,11 +908,115 @@ static void test_summary_sizes(void **state)
 	assert_int_equal(csw_table_summary(f->table, &shorter, 0), -EINVAL);
 }
 
+/* ---- counters that take turns ---- */
+
+/* A row of `add` whose page faults were counted only for so long. */
+static void take_turns(struct fixture *f, uint32_t nr, uint64_t running_ns)
+{
+	struct csw_agg_row *row = csw_aggregation_row(&f->agg, nr);
+	uint64_t *running = csw_aggregation_running(&f->agg, nr);
+
+	running[0] = running_ns;
+	running[1] = row->running_ns;
+	row->proven = running_ns ? 3 : 2;
+	f->running[0] += running_ns;
+	f->running[1] += row->running_ns;
+}
+
+static uint64_t scaled(const struct fixture *f, size_t i, int want)
+{
+	struct csw_count count;
+	uint64_t value;
+
+	assert_int_equal(csw_table_count(f->table, i, 0, &count), 0);
+	assert_int_equal(csw_count_scaled(&count, &value), want);
+	return value;
+}
+
+static void begin_turns(struct fixture *f)
+{
+	csw_aggregation_free(&f->agg);
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_TURNS), 0);
+	f->plan.scaled = 1;
+	f->result.each_running_ns = f->running;
+}
+
+/* Rows are ordered by what is shown. Values add up; an estimate is made of the sums. */
+static void test_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_counter counter;
+	struct csw_count count;
+
+	begin_turns(f);
+	take_turns(f, add(f, CSW_KIND_THREAD, 10, 10, 1, 4, 25, "most"), 4000);
+	take_turns(f, add(f, CSW_KIND_THREAD, 20, 20, 1, 4, 20, "a"), 2000);
+	take_turns(f, add(f, CSW_KIND_THREAD, 20, 21, 1, 4, 15, "b"), 1000);
+	take_turns(f, add(f, CSW_KIND_THREAD, 30, 30, 1, 2, 0, "never"), 0);
+	take_turns(f, add(f, CSW_KIND_THREAD, 40, 40, 1, 2, 0, "none"), 1000);
+	make(f, CSW_BY_THREAD);
+	assert_int_equal(csw_table_row(f->table, 0)->tid, 21);
+	assert_int_equal(scaled(f, 0, 1), 240);
+	assert_int_equal(csw_table_row(f->table, 1)->tid, 20);
+	assert_int_equal(scaled(f, 1, 1), 160);
+	/* On all the time: as exact as ever. */
+	assert_int_equal(csw_table_row(f->table, 2)->tid, 10);
+	assert_int_equal(scaled(f, 2, 0), 100);
+	assert_int_equal(csw_table_row(f->table, 3)->tid, 40);
+	assert_int_equal(scaled(f, 3, 1), 0);
+	assert_int_equal(csw_table_row(f->table, 4)->tid, 30);
+	assert_int_equal(scaled(f, 4, -ENODATA), 0);
+	assert_int_equal(csw_table_count(f->table, 4, 1, &count), 0);
+	assert_int_equal(count.flags, 0);
+	assert_int_equal(csw_table_counter(f->table, 0, &counter), 0);
+	assert_int_equal(counter.total, 240);
+	assert_int_equal(counter.rows, 240);
+	assert_int_equal(counter.flags, CSW_COUNT_SCALED);
+	assert_int_equal(counter.enabled_ns, 16000);
+	assert_int_equal(counter.running_ns, 8000);
+	assert_int_equal(csw_table_counter(f->table, 1, &counter), 0);
+	assert_int_equal(counter.running_ns, 16000);
+
+	make(f, CSW_BY_PROCESS);
+	assert_int_equal(csw_table_row(f->table, 0)->pid, 20);
+	assert_int_equal(csw_table_count(f->table, 0, 0, &count), 0);
+	assert_int_equal(count.value, 140);
+	assert_int_equal(count.enabled_ns, 8000);
+	assert_int_equal(count.running_ns, 3000);
+	assert_int_equal(scaled(f, 0, 1), 373); /* 140 * 8 / 3, and not 160 + 240 */
+	make_sorted(f, CSW_BY_THREAD, NULL, 1);
+	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_REST);
+	assert_int_equal(scaled(f, 1, 1),
+			 309); /* 180 * 12 / 7: what never ran takes part in time */
+}
+
+static void test_scaled_beyond_64_bits(void **state)
+{
+	struct csw_count count = {
+		.value = UINT64_MAX / 2, .enabled_ns = 9, .running_ns = 1, .flags = CSW_COUNT_SCALED
+	};
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(csw_count_scaled(&count, &value), 1);
+	assert_true(value == UINT64_MAX);
+	count.enabled_ns = UINT64_MAX;
+	count.running_ns = UINT64_MAX - 1;
+	assert_int_equal(csw_count_scaled(&count, &value), 1);
+	assert_true(value == UINT64_MAX / 2 || value == UINT64_MAX / 2 + 1);
+	count.flags =
+		0; /* the PMU was shared: that is no turn, and nobody knows who ran meanwhile */
+	assert_int_equal(csw_count_scaled(&count, &value), 0);
+	assert_true(value == count.value);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_only_what_ran_is_shown),
+		TEST(test_turns),
+		TEST(test_scaled_beyond_64_bits),
 		TEST(test_order),
 		TEST(test_min_and_max),
 		TEST(test_processes),

@@ -35,14 +35,20 @@ void sim_run_all(struct sim_run *run, const char *trigger, const char *events, u
 	const struct csw_driver_ops *ops = &csw_sim_driver;
 	struct csw_scope scope = { .nr_pids = 0 };
 	struct csw_sink sink = { put_scanned, &run->slicer };
+	struct csw_driver_facts facts;
 	struct csw_error err = { 0 };
 
 	run->plan.driver_opts = options;
 	if (csw_spec_plan(&run->plan, ops, trigger, events, sav, &err) < 0)
 		fail_msg("%s", err.text);
+	run->plan.multiplex = true;
 	if (ops->open(&run->drv, &run->plan, &err) < 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters, false), 0);
+	ops->facts(run->drv, &facts);
+	run->plan.scaled = facts.scaled;
+	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters,
+					      facts.scaled ? CSW_KEEP_TURNS : 0),
+			 0);
 	assert_int_equal(csw_slicer_init(&run->slicer, &run->plan, &scope, &run->agg,
 					 ops->nr_cpus(run->drv)),
 			 0);
@@ -196,7 +202,7 @@ static void check_row(const struct sim_run *run, const struct csw_agg_row *row,
 	assert_int_equal(row->slices, truth->slices);
 	assert_true(distance(row->oncpu_ns, truth->oncpu_ns) <= slack_ns * (truth->slices + 1));
 	for (unsigned c = 0; c < run->plan.nr_counters; c++)
-		assert_int_equal(row->cells[c].sum, truth->counts[c]);
+		assert_int_equal(row->cells[c].sum, truth->counted[c]);
 	if (truth->kind == CSW_KIND_IDLE)
 		return;
 	assert_int_equal(row->kind, truth->kind);
@@ -338,7 +344,7 @@ static void add_namesakes(const struct sim_run *run, struct csw_sim_truth *truth
 		truth->slices += other.slices;
 		truth->oncpu_ns += other.oncpu_ns;
 		for (unsigned c = 0; c < run->plan.nr_counters; c++)
-			truth->counts[c] += other.counts[c];
+			truth->counted[c] += other.counted[c];
 	}
 }
 
@@ -351,7 +357,7 @@ static bool has_more(const struct sim_run *run, const struct csw_agg_row *row,
 		/* Clocks are shared by times, which are off by what a switch takes. */
 		bool is_clock = run->plan.counters[c].flags & CSW_EVENT_CLOCK;
 
-		more |= row->cells[c].sum > truth->counts[c] + (is_clock ? slack_ns : 0);
+		more |= row->cells[c].sum > truth->counted[c] + (is_clock ? slack_ns : 0);
 	}
 	return more;
 }
@@ -380,7 +386,7 @@ void sim_run_check_never_more(const struct sim_run *run, uint64_t oncpu_slack_ns
 				 " ns on a CPU, in truth %" PRIu64 ", %" PRIu64
 				 " of the first counter, in truth %" PRIu64,
 				 truth.comm, truth.tid, row->oncpu_ns, truth.oncpu_ns,
-				 row->cells[0].sum, truth.counts[0]);
+				 row->cells[0].sum, truth.counted[0]);
 	}
 	index_close(&index);
 }

@@ -23,7 +23,8 @@ struct sim_run {
 	void *ctx;
 };
 
-/* Simulates and slices until the machine ends. Fails the test when anything in it fails. */
+/* Simulates and slices until the machine ends; counters that do not fit take turns. Fails the test
+ * when anything in it fails. */
 void sim_run_all(struct sim_run *run, const char *trigger, const char *events, uint64_t sav,
 		 const char *options);
 void sim_run_free(struct sim_run *run);
@@ -35,7 +36,8 @@ const struct csw_agg_row *sim_run_row(const struct sim_run *run, const struct cs
  * trigger occurrence is accounted for. */
 void sim_run_check_sums(const struct sim_run *run);
 
-/* Every thread's slices, times and counts are those of the truth, and nothing else has any.
+/* Every thread's slices, times and counts are those of the truth, and nothing else has any; where
+ * counters take turns, those of their turns.
  * oncpu_slack_ns: per slice. */
 void sim_run_check_equal(const struct sim_run *run, uint64_t oncpu_slack_ns);
 

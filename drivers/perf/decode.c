@@ -330,3 +330,20 @@ int csw_perf_decode_file(const struct csw_perf_form *form, const struct perf_eve
 		return decode(&usual, raw, out, extra, false);
 	return decode(form, raw, out, extra, false);
 }
+
+size_t csw_perf_time_from_end(const struct csw_perf_form *form)
+{
+	/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, a word each: see take_sample_id. */
+	const uint64_t from_time = PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+				   PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+	return sizeof(uint64_t) * (size_t)__builtin_popcountll(form->sample_type & from_time);
+}
+
+uint64_t csw_perf_sample_id(const struct perf_event_header *raw)
+{
+	uint64_t id;
+
+	memcpy(&id, raw + 1, sizeof(id)); /* it is the first word, for just this purpose */
+	return id;
+}

@@ -27,6 +27,11 @@ struct csw_perf_form {
 
 /* Does a sample of a file say its cgroup where this reader finds it? */
 bool csw_perf_says_cgroup(uint64_t sample_type);
+/* Where the time stands in every record but a sample: so many bytes before the record's end. */
+size_t csw_perf_time_from_end(const struct csw_perf_form *form);
+
+/* Which event a sample is of, in a form with PERF_SAMPLE_IDENTIFIER; it was decoded before. */
+uint64_t csw_perf_sample_id(const struct perf_event_header *raw);
 
 /* 1: *out filled in. 0: a record of no interest here. -EINVAL: its size cannot hold what its type
  * promises. */

@@ -2,6 +2,7 @@
 #include "drivers/perf/group.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 #include "drivers/perf/sys.h"
 #include "engine/catalogue.h"
 #include "engine/error.h"
+#include "engine/spec.h"
 
 #define RING_PARTS_PER_WAKEUP                                                                      \
 	4 /* the reader is woken at a quarter: three quarters are its time to come */
@@ -32,6 +34,8 @@ void csw_perf_form(const struct csw_perf_features *features, struct csw_perf_for
 	};
 	if (features->sample_cgroup)
 		form->sample_type |= PERF_SAMPLE_CGROUP;
+	if (features->turns)
+		form->sample_type |= PERF_SAMPLE_IDENTIFIER;
 }
 
 /* What all events of a ring share. One clock for all: the kernel refuses a group of several
@@ -123,21 +127,11 @@ static bool is_hardware(const struct csw_event *event)
 	return event->flags & CSW_EVENT_HARDWARE;
 }
 
-static unsigned count_hardware(const struct csw_plan *plan)
-{
-	unsigned nr = is_hardware(&plan->trigger.event);
-
-	for (unsigned i = 0; i < plan->nr_counters; i++)
-		nr += is_hardware(&plan->counters[i]);
-	return nr;
-}
-
 /* Why an event did not open, and what helps. fitting: how many hardware events of the plan found
  * room in one group. */
 static int explain(int code, const struct csw_event *event, unsigned cpu,
 		   const struct csw_plan *plan, unsigned fitting, struct csw_error *err)
 {
-	unsigned wanted = count_hardware(plan);
 	char why[512];
 
 	switch (-code) {
@@ -153,9 +147,9 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 	case ENFILE:
 		return csw_error_set(err, code,
 				     "too many open files at CPU %u: the limit is %lu, every CPU "
-				     "takes one per counter and "
-				     "two more; raise it (ulimit -n)",
-				     cpu, fd_limit());
+				     "takes one per counter and two more%s; raise it (ulimit -n)",
+				     cpu, fd_limit(),
+				     plan->multiplex ? ", with --multiplex so many per set" : "");
 	case ENOENT:
 	case EOPNOTSUPP:
 		if (is_hardware(event))
@@ -166,15 +160,8 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 				     "the kernel cannot count event %s on CPU %u (%s)", event->name,
 				     cpu, strerror(-code));
 	case EINVAL:
-		if (is_hardware(event) && wanted > 1)
-			return csw_error_set(
-				err, code,
-				"event %s does not fit into one group with the others: the PMU of "
-				"CPU %u has room for %u of these %u hardware events%s; ask for "
-				"fewer",
-				event->name, cpu, fitting, wanted,
-				is_hardware(&plan->trigger.event) ? ", the trigger among them"
-								  : "");
+		if (is_hardware(event) && csw_spec_hardware(plan) > 1)
+			return csw_spec_no_room(plan, event->name, cpu, fitting, err);
 		return csw_error_set(err, code, "the kernel refuses event %s (%s) in this group",
 				     event->name, event->became);
 	case ENOSPC:
@@ -194,48 +181,131 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 	}
 }
 
-static int open_all(struct csw_perf_group *g, const struct csw_plan *plan,
-		    const struct csw_perf_features *features, size_t ring_bytes,
-		    const struct csw_event **failed)
-{
-	*failed = &plan->trigger.event;
-	g->sideband = open_sideband(g->cpu, features, ring_bytes);
-	if (g->sideband < 0)
-		return g->sideband;
-	g->leader = open_leader(g->cpu, &plan->trigger, features, ring_bytes);
-	if (g->leader < 0)
-		return g->leader;
-	for (unsigned i = 0; i < plan->nr_counters; i++) {
-		int fd = open_member(g->cpu, g->leader, &plan->counters[i], features, ring_bytes);
+/* ---- one set ---- */
 
-		if (fd < 0) {
-			*failed = &plan->counters[i];
-			return fd;
-		}
-		g->members[g->nr_members++] = fd;
+/* What opening a CPU's events goes by. */
+struct opening {
+	const struct csw_plan *plan;
+	const struct csw_perf_features *features;
+	size_t ring_bytes;
+	const struct csw_event *failed; /* the event that was tried last */
+};
+
+static int add_leader(struct csw_perf_group *g, struct opening *o)
+{
+	struct csw_perf_set *set = &g->sets[g->nr_sets++];
+
+	*set = (struct csw_perf_set){ .leader = -1 };
+	o->failed = &o->plan->trigger.event;
+	set->leader = open_leader(g->cpu, &o->plan->trigger, o->features, o->ring_bytes);
+	if (set->leader < 0 || !o->features->turns)
+		return set->leader;
+	return csw_perf_sys.ioctl(set->leader, PERF_EVENT_IOC_ID, (unsigned long)&set->id);
+}
+
+static int add_member(const struct csw_perf_group *g, struct csw_perf_set *set, unsigned counter,
+		      struct opening *o)
+{
+	const struct csw_event *event = &o->plan->counters[counter];
+	int fd;
+
+	o->failed = event;
+	fd = open_member(g->cpu, set->leader, event, o->features, o->ring_bytes);
+	if (fd < 0)
+		return fd;
+	set->members[set->nr_members] = fd;
+	set->counters[set->nr_members++] = (uint8_t)counter;
+	set->on |= 1u << counter;
+	return 0;
+}
+
+/* All counters in one set, in the plan's order. */
+static int open_one_set(struct csw_perf_group *g, struct opening *o)
+{
+	int ret = add_leader(g, o);
+
+	for (unsigned i = 0; ret >= 0 && i < o->plan->nr_counters; i++)
+		ret = add_member(g, &g->sets[0], i, o);
+	return ret;
+}
+
+/* ---- sets that take turns ---- */
+
+/* Adds those hardware counters that are in no set yet (those that are in one) as long as there is
+ * room. That is found by trying: which events fit together is known only to the kernel. */
+static int add_hardware(struct csw_perf_group *g, struct csw_perf_set *set, uint32_t placed,
+			bool again, struct opening *o)
+{
+	for (unsigned i = 0; i < o->plan->nr_counters; i++) {
+		int ret;
+
+		if (!is_hardware(&o->plan->counters[i]) || (set->on >> i & 1) ||
+		    (placed >> i & 1) != again)
+			continue;
+		ret = add_member(g, set, i, o);
+		if (ret < 0 && ret != -EINVAL)
+			return ret;
 	}
 	return 0;
 }
 
+/* The next set: what needs no PMU, counters without a set, and then, lest room be left, others once
+ * more: what is in several sets runs longer, and what is in all of them is exact. */
+static int open_next_set(struct csw_perf_group *g, uint32_t *placed, struct opening *o)
+{
+	struct csw_perf_set *set = &g->sets[g->nr_sets];
+	int ret = add_leader(g, o);
+
+	for (unsigned i = 0; ret >= 0 && i < o->plan->nr_counters; i++) {
+		if (!is_hardware(&o->plan->counters[i]))
+			ret = add_member(g, set, i, o);
+	}
+	if (ret >= 0)
+		ret = add_hardware(g, set, *placed, false, o);
+	if (ret >= 0 && !(set->on & ~*placed))
+		return -EINVAL; /* none had room, though there was nothing but the trigger */
+	if (ret >= 0)
+		ret = add_hardware(g, set, *placed, true, o);
+	*placed |= set->on;
+	return ret;
+}
+
+static int open_sets(struct csw_perf_group *g, struct opening *o)
+{
+	const uint32_t all = (uint32_t)((1ull << o->plan->nr_counters) - 1);
+	uint32_t placed = 0;
+	int ret = 0;
+
+	while (ret >= 0 && placed != all)
+		ret = open_next_set(g, &placed, o);
+	return ret;
+}
+
+/* ---- all of a CPU ---- */
+
+static int open_all(struct csw_perf_group *g, struct opening *o)
+{
+	o->failed = &o->plan->trigger.event;
+	g->sideband = open_sideband(g->cpu, o->features, o->ring_bytes);
+	if (g->sideband < 0)
+		return g->sideband;
+	/* Each set has a counter that no other had before it. */
+	g->sets = calloc(csw_spec_hardware(o->plan) + 1, sizeof(*g->sets));
+	if (!g->sets)
+		return -ENOMEM;
+	return o->features->turns ? open_sets(g, o) : open_one_set(g, o);
+}
+
 /* After a counter was refused: how many hardware events have room together? Those behind it are
  * tried as well, for an event may have a counter of its own, as cycles often have. */
-static unsigned count_fitting(struct csw_perf_group *g, const struct csw_plan *plan,
-			      const struct csw_perf_features *features, size_t ring_bytes)
+static unsigned count_fitting(struct csw_perf_group *g, struct opening *o)
 {
-	unsigned nr = is_hardware(&plan->trigger.event), refused = g->nr_members;
+	struct csw_perf_set *set = &g->sets[0];
+	unsigned nr = is_hardware(&o->plan->trigger.event), refused = set->nr_members;
 
-	for (unsigned i = 0; i < plan->nr_counters; i++) {
-		int fd = 0;
-
-		if (!is_hardware(&plan->counters[i]) || i == refused)
-			continue;
-		if (i > refused) {
-			fd = open_member(g->cpu, g->leader, &plan->counters[i], features,
-					 ring_bytes);
-			if (fd >= 0)
-				g->members[g->nr_members++] = fd;
-		}
-		nr += fd >= 0;
+	for (unsigned i = 0; i < o->plan->nr_counters; i++) {
+		if (is_hardware(&o->plan->counters[i]) && i != refused)
+			nr += i < refused || add_member(g, set, i, o) >= 0;
 	}
 	return nr;
 }
@@ -244,47 +314,71 @@ int csw_perf_group_open(struct csw_perf_group *g, unsigned cpu, const struct csw
 			struct csw_perf_features *features, size_t ring_bytes,
 			struct csw_error *err)
 {
+	struct opening o = { .plan = plan, .features = features, .ring_bytes = ring_bytes };
 	const struct csw_event *failed;
 	unsigned fitting = 0;
+	bool full;
 	int ret;
 
-	memset(g, 0, sizeof(*g));
-	g->cpu = cpu;
-	g->leader = g->sideband = -1;
-	ret = open_all(g, plan, features, ring_bytes, &failed);
+	*g = (struct csw_perf_group){ .cpu = cpu, .sideband = -1 };
+	ret = open_all(g, &o);
 	if (ret == -EINVAL && !features->settled && g->sideband < 0) {
 		/* The first event of all: nothing else of it is newer than Linux 4.3. */
 		features->no_format_lost = true;
-		ret = open_all(g, plan, features, ring_bytes, &failed);
+		ret = open_all(g, &o);
 	}
 	features->settled |= g->sideband >= 0;
 	if (ret >= 0)
 		return 0;
-	if (ret == -EINVAL && failed != &plan->trigger.event)
-		fitting = count_fitting(g, plan, features, ring_bytes);
+	failed = o.failed;
+	full = ret == -EINVAL && failed != &plan->trigger.event && is_hardware(failed);
+	if (full && plan->multiplex && !features->turns) {
+		csw_perf_group_close(g);
+		features->turns = true;
+		return -EAGAIN;
+	}
+	if (full && !features->turns)
+		fitting = count_fitting(g, &o);
 	csw_perf_group_close(g);
 	/* A CPU that went offline since the list was read: the caller skips it. */
 	return ret == -ENODEV ? ret : explain(ret, failed, cpu, plan, fitting, err);
 }
 
+unsigned csw_perf_group_fds(const struct csw_perf_group *g)
+{
+	unsigned nr = 1;
+
+	for (unsigned i = 0; i < g->nr_sets; i++)
+		nr += 1 + g->sets[i].nr_members;
+	return nr;
+}
+
+/* Whoever writes into the ring holds it: as long as one does, its memory stays locked. */
+static int set_outputs(const struct csw_perf_group *g, unsigned long to)
+{
+	int ret = csw_perf_sys.ioctl(g->sideband, PERF_EVENT_IOC_SET_OUTPUT, to);
+
+	for (unsigned i = 1; ret == 0 && i < g->nr_sets; i++)
+		ret = csw_perf_sys.ioctl(g->sets[i].leader, PERF_EVENT_IOC_SET_OUTPUT, to);
+	return ret;
+}
+
 int csw_perf_group_map(struct csw_perf_group *g, size_t ring_bytes)
 {
-	int ret = csw_perf_ring_map(&g->ring, g->leader, ring_bytes);
+	int ret = csw_perf_ring_map(&g->ring, g->sets[0].leader, ring_bytes);
 
 	if (ret < 0)
 		return ret;
-	ret = csw_perf_sys.ioctl(g->sideband, PERF_EVENT_IOC_SET_OUTPUT, (unsigned long)g->leader);
+	ret = set_outputs(g, (unsigned long)g->sets[0].leader);
 	if (ret < 0)
-		csw_perf_ring_unmap(&g->ring);
+		csw_perf_group_unmap(g);
 	return ret;
 }
 
 void csw_perf_group_unmap(struct csw_perf_group *g)
 {
-	/* The side-band event holds the ring as well: as long as it does, its memory stays locked.
-	 */
 	if (g->ring.page)
-		csw_perf_sys.ioctl(g->sideband, PERF_EVENT_IOC_SET_OUTPUT, (unsigned long)-1);
+		set_outputs(g, (unsigned long)-1);
 	csw_perf_ring_unmap(&g->ring);
 }
 
@@ -304,31 +398,31 @@ static int read_fd(int fd, const struct csw_perf_features *features, struct csw_
 }
 
 /* When a CPU goes offline the kernel takes its groups apart: each event still has its own count. */
-static int read_apart(const struct csw_perf_group *g, const struct csw_perf_features *features,
+static int read_apart(const struct csw_perf_set *set, const struct csw_perf_features *features,
 		      struct csw_record *out)
 {
-	for (unsigned i = 0; i < g->nr_members; i++) {
+	for (unsigned i = 0; i < set->nr_members; i++) {
 		struct csw_record one;
 		uint64_t lost;
-		int ret = read_fd(g->members[i], features, &one, &lost);
+		int ret = read_fd(set->members[i], features, &one, &lost);
 
 		if (ret < 0)
 			return ret;
 		out->values[1 + i] = one.values[0];
 	}
-	out->nr_values = 1 + g->nr_members;
+	out->nr_values = 1 + set->nr_members;
 	out->flags |= CSW_RECORD_DETACHED;
 	return 0;
 }
 
-int csw_perf_group_read(const struct csw_perf_group *g, const struct csw_perf_features *features,
-			struct csw_record *out)
+int csw_perf_set_read(const struct csw_perf_set *set, const struct csw_perf_features *features,
+		      struct csw_record *out)
 {
-	int ret = read_fd(g->leader, features, out, &out->lost);
+	int ret = read_fd(set->leader, features, out, &out->lost);
 
-	if (ret < 0 || out->nr_values == 1 + g->nr_members)
+	if (ret < 0 || out->nr_values == 1 + set->nr_members)
 		return ret;
-	return out->nr_values == 1 ? read_apart(g, features, out) : -EIO;
+	return out->nr_values == 1 ? read_apart(set, features, out) : -EIO;
 }
 
 uint64_t csw_perf_group_sideband_lost(const struct csw_perf_group *g,
@@ -351,12 +445,21 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static void close_set(struct csw_perf_set *set)
+{
+	for (unsigned i = 0; i < set->nr_members; i++)
+		close_fd(&set->members[i]);
+	set->nr_members = 0;
+	close_fd(&set->leader);
+}
+
 void csw_perf_group_close(struct csw_perf_group *g)
 {
 	csw_perf_group_unmap(g);
-	for (unsigned i = 0; i < g->nr_members; i++)
-		close_fd(&g->members[i]);
-	g->nr_members = 0;
-	close_fd(&g->leader);
+	/* The first one's leader has the ring, so that set goes last. */
+	while (g->nr_sets > 0)
+		close_set(&g->sets[--g->nr_sets]);
+	free(g->sets);
+	g->sets = NULL;
 	close_fd(&g->sideband);
 }

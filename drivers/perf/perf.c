@@ -1,9 +1,13 @@
 /*
- * The driver of the live machine: perf_event_open, one group per CPU, one ring per CPU.
+ * The driver of the live machine: perf_event_open, one group per CPU, one ring per CPU; where not
+ * all counters fit, several groups that take turns (group.h, turns.h).
  *
  * Counters are switched on and off from their own CPU, so that the first and the last slice of
  * every CPU end in a known thread: this one. The side-band runs before and after; what it says
  * outside of START..STOP only names threads.
+ *
+ * A turn is ended by this thread, on the CPU itself: the old set off, its reading, the new set on.
+ * What lies between belongs to this thread, and no other loses anything by it.
  *
  * Invariant: the stream of a CPU that was started is START, then records, then STOP.
  */
@@ -19,6 +23,7 @@
 #include "drivers/perf/group.h"
 #include "drivers/perf/scan.h"
 #include "drivers/perf/sys.h"
+#include "drivers/perf/turns.h"
 #include "engine/catalogue.h"
 #include "engine/cgroups.h"
 #include "engine/driver.h"
@@ -39,8 +44,27 @@ enum stream_state {
 	STREAM_ENDED,
 };
 
+/* Readings that wait for their place in the stream: at most a tick's, the end of a turn, the
+ * beginning of the next one, and another tick's. */
+#define CUTS_MAX 4
+
+enum cut_kind {
+	CUT_TICK, /* the counters were read */
+	CUT_OFF,  /* a set was switched off */
+	CUT_ON,   /* ... and another one on; nothing was counted in between */
+};
+
+struct cut {
+	uint32_t kind;          /* enum cut_kind */
+	uint64_t before_ns;     /* OFF: just before the disabling call */
+	struct csw_record read; /* its time: when the call had returned */
+};
+
 struct stream {
 	struct csw_perf_group group;
+	struct csw_perf_turns turns; /* only where there are several sets: */
+	struct csw_perf_turn now;    /* the set that is enabled, */
+	struct csw_perf_turn seen;   /* and the one that the records at the read position are of */
 	enum stream_state state;
 	bool disabled;
 	bool gone;                   /* the CPU went offline */
@@ -52,7 +76,8 @@ struct stream {
 	uint64_t last_ns;            /* time of the last record read */
 	int32_t starter; /* TID of the thread that ran on this CPU at both ends, -1: not known */
 	struct csw_record stop;
-	struct csw_record reading; /* of a tick, until it was handed out; type 0: none */
+	unsigned nr_cuts;
+	struct cut cuts[CUTS_MAX]; /* in the order of their times */
 };
 
 struct csw_driver {
@@ -63,6 +88,9 @@ struct csw_driver {
 	unsigned nr_streams, nr_cpus;
 	size_t ring_bytes;
 	unsigned cpus_missed; /* see csw_summary */
+	uint32_t turns;       /* that have ended */
+	uint64_t turn_ends_ns;
+	uint64_t snapshot_ns;
 	int epoll;
 	bool stopped;
 	struct csw_cgroups *cgroups; /* NULL: nobody asked */
@@ -92,8 +120,8 @@ static size_t first_ring_bytes(uint64_t wish, unsigned nr_cpus)
 	return power_of_two_below(bytes < page ? page : bytes);
 }
 
-static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
-		       struct csw_error *err)
+static int try_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
+		      struct csw_error *err)
 {
 	for (unsigned i = 0; i < nr; i++) {
 		struct csw_perf_group *g = &d->streams[d->nr_streams].group;
@@ -111,6 +139,26 @@ static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
 	if (!d->nr_streams)
 		return csw_error_set(err, -ENODEV, "no CPU is online");
 	return 0;
+}
+
+static void close_groups(struct csw_driver *d)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		csw_perf_group_close(&d->streams[i].group);
+	d->nr_streams = 0;
+}
+
+/* Where one CPU has no room for all counters they take turns on every CPU: samples then have
+ * another form, and all have the same. */
+static int open_groups(struct csw_driver *d, const unsigned *cpus, unsigned nr,
+		       struct csw_error *err)
+{
+	int ret = try_groups(d, cpus, nr, err);
+
+	if (ret != -EAGAIN)
+		return ret;
+	close_groups(d);
+	return try_groups(d, cpus, nr, err);
 }
 
 /* All rings, of d->ring_bytes each, or none; *failed: the CPU of the one that could not be had. */
@@ -183,7 +231,8 @@ static int explain_fds(const struct csw_driver *d, int error, struct csw_error *
 			     "cannot watch the rings of %u CPUs: %s; every CPU takes %u file "
 			     "descriptors: raise the limit "
 			     "(ulimit -n)",
-			     d->nr_streams, strerror(error), 2 + d->plan->nr_counters);
+			     d->nr_streams, strerror(error),
+			     csw_perf_group_fds(&d->streams[0].group));
 }
 
 static int watch_rings(struct csw_driver *d, struct csw_error *err)
@@ -194,7 +243,8 @@ static int watch_rings(struct csw_driver *d, struct csw_error *err)
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct epoll_event event = { .events = EPOLLIN };
 
-		if (epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->streams[i].group.leader, &event) < 0)
+		if (epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->streams[i].group.sets[0].leader, &event) <
+		    0)
 			return csw_error_set(err, -errno, "epoll_ctl: %s", strerror(errno));
 	}
 	return 0;
@@ -208,9 +258,7 @@ static int reopen_for_smaller_rings(struct csw_driver *d, const unsigned *cpus, 
 	unsigned failed;
 	int ret;
 
-	for (unsigned i = 0; i < d->nr_streams; i++)
-		csw_perf_group_close(&d->streams[i].group);
-	d->nr_streams = 0;
+	close_groups(d);
 	ret = open_groups(d, cpus, nr, err);
 	if (ret < 0)
 		return ret;
@@ -218,6 +266,20 @@ static int reopen_for_smaller_rings(struct csw_driver *d, const unsigned *cpus, 
 	if (ret < 0)
 		explain_rings(d, ret, d->ring_bytes, failed, err);
 	return ret;
+}
+
+/* The CPUs begin with different sets: so each of them is on somewhere all the time. */
+static int init_turns(struct csw_driver *d, struct csw_error *err)
+{
+	for (unsigned i = 0; d->features.turns && i < d->nr_streams; i++) {
+		struct stream *s = &d->streams[i];
+
+		if (csw_perf_turns_init(&s->turns, &s->group, d->plan->nr_counters, &s->now,
+					i % s->group.nr_sets) < 0)
+			return csw_error_set(err, -ENOMEM, "out of memory");
+		s->seen = s->now;
+	}
+	return 0;
 }
 
 static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, struct csw_error *err)
@@ -236,6 +298,8 @@ static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, stru
 		ret = reopen_for_smaller_rings(d, cpus, nr, err);
 	if (ret == 0)
 		ret = watch_rings(d, err);
+	if (ret == 0)
+		ret = init_turns(d, err);
 	csw_perf_form(&d->features, &d->form);
 	return ret;
 }
@@ -245,7 +309,8 @@ static void perf_close(struct csw_driver *d)
 	if (!d)
 		return;
 	for (unsigned i = 0; i < d->nr_streams; i++)
-		csw_perf_group_close(&d->streams[i].group);
+		csw_perf_turns_free(&d->streams[i].turns);
+	close_groups(d);
 	if (d->epoll >= 0)
 		close(d->epoll);
 	csw_cgroups_close(d->cgroups);
@@ -437,13 +502,18 @@ static int enable_sideband(struct csw_driver *d, struct csw_error *err)
 	return 0;
 }
 
+static const struct csw_perf_set *enabled_set(const struct stream *s)
+{
+	return &s->group.sets[s->now.set];
+}
+
 static int enable_counters(struct csw_driver *d, struct visit *v, struct csw_error *err)
 {
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct stream *s = &d->streams[i];
 		bool there = visit_cpu(v, s->group.cpu);
 		/* Only the leader is disabled: enabling it sets off its group. */
-		int ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_ENABLE, 0);
+		int ret = csw_perf_sys.ioctl(enabled_set(s)->leader, PERF_EVENT_IOC_ENABLE, 0);
 
 		if (ret < 0)
 			return csw_error_set(err, ret,
@@ -474,15 +544,18 @@ static int perf_start(struct csw_driver *d, const struct csw_sink *sink, struct 
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	ret = enable_counters(d, &visit, err);
 	end_visit(&visit);
+	d->turn_ends_ns = csw_perf_sys.now_ns() + csw_turn_ns(0);
 	return ret;
 }
 
 /* Reads one CPU's counters into rec, which already says what it is. */
-static int read_stream(struct csw_driver *d, const struct stream *s, struct csw_record *rec,
+static int read_stream(const struct csw_driver *d, const struct stream *s, struct csw_record *rec,
 		       struct csw_error *err)
 {
-	int ret = csw_perf_group_read(&s->group, &d->features, rec);
+	int ret = csw_perf_set_read(enabled_set(s), &d->features, rec);
 
+	if (ret == 0 && d->features.turns)
+		ret = csw_perf_turns_sum(&s->turns, &s->now, rec);
 	if (ret < 0)
 		return csw_error_set(err, ret, "cannot read the counters of CPU %u: %s",
 				     s->group.cpu, strerror(-ret));
@@ -516,6 +589,29 @@ static void look_for_cpus(struct csw_driver *d)
 	free(online);
 }
 
+/* Reads the counters into a cut, which is added to the stream's by whoever knows its kind. */
+static int read_cut(const struct csw_driver *d, struct stream *s, struct cut *cut,
+		    struct csw_error *err)
+{
+	int ret;
+
+	*cut = (struct cut){
+		.read = { .type = CSW_RECORD_READ, .cpu = s->group.cpu, .pid = -1, .tid = -1 }
+	};
+	ret = read_stream(d, s, &cut->read, err);
+	cut->read.time_ns = csw_perf_sys.now_ns();
+	s->gone |= (cut->read.flags & CSW_RECORD_DETACHED) != 0;
+	return ret;
+}
+
+/* A tick's that is still there is none any more: this one tells all that it told. */
+static struct cut *tick_cut(struct stream *s)
+{
+	if (!s->nr_cuts || s->cuts[s->nr_cuts - 1].kind != CUT_TICK)
+		s->nr_cuts++;
+	return &s->cuts[s->nr_cuts - 1];
+}
+
 /* From here, by an interrupt on each CPU: it cannot fall into a switch, whose records are all in
  * the ring by then. */
 static int perf_tick(struct csw_driver *d, struct csw_error *err)
@@ -523,17 +619,104 @@ static int perf_tick(struct csw_driver *d, struct csw_error *err)
 	look_for_cpus(d);
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct stream *s = &d->streams[i];
-		int ret;
+		int ret = read_cut(d, s, tick_cut(s), err);
 
-		s->reading = (struct csw_record){ .cpu = s->group.cpu, .pid = -1, .tid = -1 };
-		ret = read_stream(d, s, &s->reading, err);
 		if (ret < 0)
 			return ret;
-		s->gone |= (s->reading.flags & CSW_RECORD_DETACHED) != 0;
-		s->reading.type = CSW_RECORD_READ;
-		s->reading.time_ns = csw_perf_sys.now_ns();
 	}
 	return 0;
+}
+
+/* ---- turns ---- */
+
+static int explain_turn(const struct stream *s, int ret, struct csw_error *err)
+{
+	return csw_error_set(err, ret, "cannot let the counters of CPU %u take turns: %s",
+			     s->group.cpu, strerror(-ret));
+}
+
+/* Each turn begins with a whole period: what the set had counted of its last one before is said to
+ * be open (CSW_RECORD_TURN). */
+static int enable_next(const struct csw_driver *d, const struct stream *s)
+{
+	uint64_t sav = d->plan->trigger.sav;
+	int leader = enabled_set(s)->leader, ret = 0;
+
+	if (sav > 1)
+		ret = csw_perf_sys.ioctl(leader, PERF_EVENT_IOC_PERIOD, (unsigned long)&sav);
+	return ret < 0 ? ret : csw_perf_sys.ioctl(leader, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* Ends the turn of the set that is enabled on a CPU and begins the next one's; this thread should
+ * be there. */
+static int end_turn(const struct csw_driver *d, struct stream *s, struct csw_error *err)
+{
+	struct cut *off = &s->cuts[s->nr_cuts], *on = off + 1;
+	uint64_t before_ns = csw_perf_sys.now_ns(), off_ns;
+	int ret = csw_perf_sys.ioctl(enabled_set(s)->leader, PERF_EVENT_IOC_DISABLE, 0);
+
+	if (ret < 0)
+		return explain_turn(s, ret, err);
+	off_ns = csw_perf_sys.now_ns();
+	ret = read_cut(d, s, off, err);
+	if (ret < 0)
+		return ret;
+	if (s->gone) {
+		s->nr_cuts++; /* went offline: like a tick, and its last one */
+		return 0;
+	}
+	off->kind = CUT_OFF;
+	off->before_ns = before_ns;
+	off->read.time_ns = off_ns;
+	off->read.flags |= CSW_RECORD_TURN;
+	*on = *off;
+	on->kind = CUT_ON;
+	on->read.flags &= ~CSW_RECORD_TURN;
+	on->read.on = 0;
+	csw_perf_turns_next(&s->turns, &s->now, &off->read);
+	ret = enable_next(d, s);
+	if (ret < 0)
+		return explain_turn(s, ret, err);
+	on->read.time_ns = csw_perf_sys.now_ns();
+	s->nr_cuts += 2;
+	return 0;
+}
+
+/* Where the last turn's end is still to be read this one goes on: so at most one of them waits, and
+ * there is always room for a tick. */
+static bool may_turn(const struct stream *s)
+{
+	return s->group.nr_sets > 1 && !s->gone && s->nr_cuts <= CUTS_MAX - 3;
+}
+
+static int end_turns(struct csw_driver *d, struct csw_error *err)
+{
+	struct visit visit;
+	int ret = 0;
+
+	if (begin_visit(&visit, d->nr_cpus) < 0)
+		return csw_error_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++) {
+		struct stream *s = &d->streams[i];
+
+		if (!may_turn(s))
+			continue;
+		/* Not allowed on that CPU (a cpuset): the records say who ran in between. */
+		visit_cpu(&visit, s->group.cpu);
+		ret = end_turn(d, s, err);
+	}
+	end_visit(&visit);
+	d->turn_ends_ns = csw_perf_sys.now_ns() + csw_turn_ns(++d->turns);
+	return ret;
+}
+
+/* How much of timeout_ms is left until the turns end. */
+static int ms_of_turn(const struct csw_driver *d, int timeout_ms)
+{
+	uint64_t now_ns = csw_perf_sys.now_ns();
+	uint64_t ms = now_ns < d->turn_ends_ns ? (d->turn_ends_ns - now_ns + 999999) / 1000000 : 0;
+
+	return timeout_ms < 0 || ms < (uint64_t)timeout_ms ? (int)ms : timeout_ms;
 }
 
 /* After a disable no value moves any more; so the last reading fits the last record. */
@@ -544,7 +727,7 @@ static int disable_stream(struct csw_driver *d, struct stream *s, struct visit *
 	int ret;
 
 	s->disabling_ns = csw_perf_sys.now_ns();
-	ret = csw_perf_sys.ioctl(s->group.leader, PERF_EVENT_IOC_DISABLE, 0);
+	ret = csw_perf_sys.ioctl(enabled_set(s)->leader, PERF_EVENT_IOC_DISABLE, 0);
 	if (ret < 0)
 		return csw_error_set(err, ret, "cannot switch off the counters of CPU %u: %s",
 				     s->group.cpu, strerror(-ret));
@@ -585,19 +768,25 @@ static int perf_wait(struct csw_driver *d, int timeout_ms, struct csw_error *err
 {
 	struct epoll_event events[16];
 
+	if (d->features.turns)
+		timeout_ms = ms_of_turn(d, timeout_ms);
 	if (epoll_wait(d->epoll, events, 16, timeout_ms) < 0 && errno != EINTR)
 		return csw_error_set(err, -errno, "epoll_wait: %s", strerror(errno));
+	if (d->features.turns && csw_perf_sys.now_ns() >= d->turn_ends_ns) {
+		int ret = end_turns(d, err);
+
+		return ret < 0 ? ret : 1;
+	}
 	return 1;
 }
 
 static uint64_t perf_snapshot(struct csw_driver *d)
 {
 	/* The time first: what was written before it is then within the heads read after it. */
-	uint64_t horizon = d->stopped ? UINT64_MAX : csw_perf_sys.now_ns();
-
+	d->snapshot_ns = csw_perf_sys.now_ns();
 	for (unsigned i = 0; i < d->nr_streams; i++)
 		csw_perf_ring_snapshot(&d->streams[i].group.ring);
-	return horizon;
+	return d->stopped ? UINT64_MAX : d->snapshot_ns;
 }
 
 static void make_start(const struct csw_driver *d, const struct stream *s, uint64_t time_ns,
@@ -620,17 +809,28 @@ static bool is_about_cpu(uint32_t type)
 	       type == CSW_RECORD_UNTHROTTLE;
 }
 
-/* When the counters went off. This thread may lose its CPU within the call, after they are off:
- * such switches have no sample and belong to no counter. How long the counters were enabled since
- * the last sample tells the moment; it is another clock than the records', so it only decides
- * between the times on both sides of the call. */
+/* When the counters went off, in a call that began at from_ns and had returned at to_ns, after
+ * which they had been enabled for so long. This thread may lose its CPU within the call, after they
+ * are off: such switches have no sample and belong to no counter. How long the counters were
+ * enabled since the last sample tells the moment; it is another clock than the records', so it only
+ * decides between the times on both sides of the call. */
+static uint64_t off_ns(const struct stream *s, uint64_t from_ns, uint64_t to_ns,
+		       uint64_t enabled_ns)
+{
+	uint64_t off = s->sampled_ns + (enabled_ns - s->sampled_enabled_ns);
+
+	if (!s->sampled_ns || off > to_ns)
+		return to_ns;
+	return off < from_ns ? from_ns : off;
+}
+
+/* When they went off for good; as long as a turn's end is still to come, the last sample says
+ * nothing of that. */
 static uint64_t end_ns(const struct stream *s)
 {
-	uint64_t end = s->sampled_ns + (s->stop.enabled_ns - s->sampled_enabled_ns);
-
-	if (!s->sampled_ns || end > s->disabled_ns)
+	if (s->seen.set != s->now.set)
 		return s->disabled_ns;
-	return end < s->disabling_ns ? s->disabling_ns : end;
+	return off_ns(s, s->disabling_ns, s->disabled_ns, s->stop.enabled_ns);
 }
 
 /* Where a record stands towards counting. The side-band of a CPU runs before its counters and after
@@ -650,38 +850,54 @@ static bool opens_stream(const struct stream *s, const struct csw_record *rec)
 	       (rec->type == CSW_RECORD_SAMPLE || is_about_cpu(rec->type));
 }
 
-/* A tick's reading stands before the first sample that counted more, and before what was written
- * after it. */
-static bool reading_comes_before(const struct stream *s, const struct csw_record *rec)
+static uint64_t cut_ns(const struct stream *s, const struct cut *cut)
 {
-	if (s->reading.type != CSW_RECORD_READ || s->state != STREAM_COUNTING)
-		return false;
-	if (rec->type == CSW_RECORD_SAMPLE)
-		return rec->values[0] > s->reading.values[0];
-	return rec->time_ns > s->reading.time_ns;
+	if (cut->kind != CUT_OFF)
+		return cut->read.time_ns;
+	return off_ns(s, cut->before_ns, cut->read.time_ns, cut->read.enabled_ns);
 }
 
-static int hand_out_reading(struct stream *s, uint64_t latest_ns, struct csw_record *rec)
+/* Samples of a set stand between the beginning of its turn and its end, whatever their times. A
+ * tick's reading stands before the first sample that counted more. Of all other records the time
+ * decides. foreign: a sample of another set than those before it. */
+static bool cut_comes_before(const struct stream *s, const struct csw_record *rec, bool foreign)
 {
-	*rec = s->reading;
+	const struct cut *cut = &s->cuts[0];
+
+	if (!s->nr_cuts || s->state != STREAM_COUNTING)
+		return false;
+	if (rec->type != CSW_RECORD_SAMPLE)
+		return rec->time_ns > cut_ns(s, cut);
+	return foreign || (cut->kind == CUT_TICK && rec->values[0] > cut->read.values[0]);
+}
+
+/* At most one turn's end is waiting, so that what begins with it is the turn that is now. */
+static int hand_out_cut(struct stream *s, uint64_t latest_ns, struct csw_record *rec)
+{
+	struct cut *cut = &s->cuts[0];
+
+	*rec = cut->read;
+	rec->time_ns = cut_ns(s, cut);
 	if (rec->time_ns > latest_ns)
 		rec->time_ns = latest_ns;
-	s->reading.type = CSW_RECORD_NONE;
+	if (cut->kind == CUT_ON) {
+		s->seen = s->now;
+		s->sampled_ns = 0; /* that was another set's */
+	}
+	memmove(cut, cut + 1, --s->nr_cuts * sizeof(*cut));
 	return 1;
 }
 
 /* The ring is read out: what is left to say. */
 static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
 {
-	bool has_reading = s->reading.type == CSW_RECORD_READ;
-
-	if (s->state == STREAM_BEFORE && (has_reading || s->disabled)) {
+	if (s->state == STREAM_BEFORE && (s->nr_cuts || s->disabled)) {
 		make_start(d, s, s->enabled_ns, rec);
 		s->state = STREAM_COUNTING;
 		return 1;
 	}
-	if (has_reading && s->state == STREAM_COUNTING)
-		return hand_out_reading(s, UINT64_MAX, rec);
+	if (s->nr_cuts && s->state == STREAM_COUNTING)
+		return hand_out_cut(s, UINT64_MAX, rec);
 	if (!s->disabled || s->state == STREAM_ENDED)
 		return 0;
 	*rec = s->stop;
@@ -694,16 +910,19 @@ static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_
  * The kernel fills in a sample once for all software events that overflow together, in the form
  * that the first of them asked for: where another program counts the same event by another clock,
  * or in another PID namespace, our sample has its time and its TID. So a sample's time counts only
- * within the side-band records around it, which are ours alone. 0: the next one is not there yet.
+ * within the side-band records around it, which are ours alone. Where only samples follow, as of a
+ * trigger that is no switch, it is at least no later than the snapshot. 0: nothing follows yet.
  */
-static int bound_time(const struct stream *s, struct csw_record *rec)
+static int bound_time(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
 {
-	uint64_t latest_ns = csw_perf_ring_next_time(&s->group.ring);
+	bool last;
+	uint64_t latest_ns =
+		csw_perf_ring_next_time(&s->group.ring, csw_perf_time_from_end(&d->form), &last);
 
-	if (!latest_ns && !s->disabled)
+	if (!latest_ns && last && !s->disabled)
 		return 0;
 	if (!latest_ns)
-		latest_ns = s->disabled_ns;
+		latest_ns = s->disabled ? s->disabled_ns : d->snapshot_ns;
 	if (rec->time_ns > latest_ns)
 		rec->time_ns = latest_ns;
 	if (rec->time_ns < s->last_ns)
@@ -712,14 +931,26 @@ static int bound_time(const struct stream *s, struct csw_record *rec)
 }
 
 /* What stands before the record just decoded, which stays for the next call: 1 and *rec, else 0. */
-static int precede(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
+static int precede(const struct csw_driver *d, struct stream *s, struct csw_record *rec,
+		   bool foreign)
 {
 	if (opens_stream(s, rec)) {
 		make_start(d, s, rec->time_ns, rec);
 		s->state = STREAM_COUNTING;
 		return 1;
 	}
-	return reading_comes_before(s, rec) ? hand_out_reading(s, rec->time_ns, rec) : 0;
+	return cut_comes_before(s, rec, foreign) ? hand_out_cut(s, rec->time_ns, rec) : 0;
+}
+
+/* A sample where counters take turns: the sums over all sets, once the turn of its own has been
+ * handed out. -EINVAL: such a turn was never begun. */
+static int sum_up(const struct stream *s, const struct perf_event_header *raw,
+		  struct csw_record *rec, bool *foreign)
+{
+	*foreign = csw_perf_sample_id(raw) != s->group.sets[s->seen.set].id;
+	if (!*foreign)
+		return csw_perf_turns_sum(&s->turns, &s->seen, rec);
+	return s->nr_cuts ? 0 : -EINVAL;
 }
 
 static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec)
@@ -729,6 +960,7 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 
 	for (;;) {
 		int ret;
+		bool foreign = false;
 		const struct perf_event_header *raw = csw_perf_ring_peek(r, &ret);
 
 		if (!raw)
@@ -736,9 +968,13 @@ static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec
 		ret = csw_perf_decode(&d->form, raw, rec);
 		if (ret < 0)
 			return ret;
-		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE && !bound_time(s, rec))
-			return 0;
-		if (ret > 0 && !is_outside(s, rec) && precede(d, s, rec))
+		if (ret > 0 && rec->type == CSW_RECORD_SAMPLE) {
+			if (!bound_time(d, s, rec))
+				return 0;
+			if (d->features.turns && sum_up(s, raw, rec, &foreign) < 0)
+				return -EINVAL;
+		}
+		if (ret > 0 && !is_outside(s, rec) && precede(d, s, rec, foreign))
 			return 1;
 		if (ret > 0)
 			s->last_ns = rec->time_ns;
@@ -757,14 +993,30 @@ static const char *perf_cgroup_path(struct csw_driver *d, uint64_t id)
 	return d->cgroups ? csw_cgroups_path(d->cgroups, id) : NULL;
 }
 
+/* Which sets there are may differ from CPU to CPU, as PMUs may. */
+static void count_sets(const struct csw_perf_group *g, struct csw_driver_facts *out)
+{
+	uint32_t any = 0, all = UINT32_MAX;
+
+	for (unsigned i = 0; i < g->nr_sets; i++) {
+		any |= g->sets[i].on;
+		all &= g->sets[i].on;
+	}
+	out->scaled |= any & ~all;
+	if (g->nr_sets > out->sets)
+		out->sets = g->nr_sets;
+}
+
 static void perf_facts(const struct csw_driver *d, struct csw_driver_facts *out)
 {
 	*out = (struct csw_driver_facts){
 		.ring_bytes = d->ring_bytes,
 		.cpus_missed = d->cpus_missed,
 	};
-	for (unsigned i = 0; i < d->nr_streams; i++)
+	for (unsigned i = 0; i < d->nr_streams; i++) {
 		out->cpus_gone += d->streams[i].gone;
+		count_sets(&d->streams[i].group, out);
+	}
 }
 
 static unsigned perf_nr_rings(const struct csw_driver *d)

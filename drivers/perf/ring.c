@@ -79,21 +79,37 @@ static uint64_t word_at(const struct csw_perf_ring *ring, uint64_t position)
 	return word;
 }
 
-uint64_t csw_perf_ring_next_time(const struct csw_perf_ring *ring)
+/* The header at a position; false: there is no whole record in the snapshot. */
+static bool header_at(const struct csw_perf_ring *ring, uint64_t position,
+		      struct perf_event_header *header)
 {
-	/* Behind every record but a sample stand TID, TIME and CPU, a word each. */
-	const uint64_t time_from_end = 2 * sizeof(uint64_t);
-	struct perf_event_header header;
-	uint64_t at, word = word_at(ring, ring->at);
+	uint64_t word;
 
-	memcpy(&header, &word, sizeof(header));
-	at = ring->at + header.size;
-	if (ring->head - ring->at < header.size + sizeof(header))
+	if (ring->head - position < sizeof(*header))
+		return false;
+	word = word_at(ring, position);
+	memcpy(header, &word, sizeof(*header));
+	return header->size >= sizeof(*header) && header->size <= ring->head - position;
+}
+
+/* Samples that were looked at for the one before are not looked at again: many may follow each
+ * other. */
+uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last)
+{
+	struct perf_event_header header;
+	uint64_t at = ring->at;
+
+	*last = true;
+	if (!header_at(ring, at, &header))
 		return 0;
-	word = word_at(ring, at);
-	memcpy(&header, &word, sizeof(header));
-	if (header.type == PERF_RECORD_SAMPLE || header.size < sizeof(header) + time_from_end ||
-	    header.size > ring->head - at)
+	at += header.size;
+	*last = at == ring->head;
+	if (ring->ahead > at)
+		at = ring->ahead;
+	while (header_at(ring, at, &header) && header.type == PERF_RECORD_SAMPLE)
+		at += header.size;
+	ring->ahead = at;
+	if (!header_at(ring, at, &header) || header.size < sizeof(header) + time_from_end)
 		return 0;
 	return word_at(ring, at + header.size - time_from_end);
 }

@@ -8,6 +8,7 @@
 #define CSW_DRIVERS_PERF_RING_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct csw_perf_ring {
 	uint64_t at;   /* read up to here; free-running, as head is */
 	uint64_t head; /* filled up to here at the snapshot */
 	uint64_t released;
+	uint64_t ahead; /* what lies between the read position and this one is all samples */
 	unsigned char *straddled; /* room for a record that lies across the end; its size field has
 				     16 bits */
 };
@@ -34,9 +36,9 @@ void csw_perf_ring_snapshot(struct csw_perf_ring *ring);
  * are no record. */
 const struct perf_event_header *csw_perf_ring_peek(struct csw_perf_ring *ring, int *error);
 
-/* The time of the record behind the one at the read position, by the layout of group.c's records;
- * 0: there is none in the snapshot, or it is a sample. */
-uint64_t csw_perf_ring_next_time(const struct csw_perf_ring *ring);
+/* The time of the first record behind the one at the read position that is no sample; it stands as
+ * many bytes before that record's end. 0: there is none in the snapshot. *last: nor any sample. */
+uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last);
 
 /* Steps over the record that peek returned. */
 void csw_perf_ring_consume(struct csw_perf_ring *ring, const struct perf_event_header *rec);

@@ -374,8 +374,11 @@ static void sleep_until(struct csw_sim_machine *m, struct csw_sim_thread *t, uin
 static bool happen(struct csw_sim_cpu *cpu, struct csw_sim_thread *t,
 		   const uint64_t by[CSW_SIM_EVENTS])
 {
-	for (int e = 0; e < CSW_SIM_EVENTS; e++)
+	for (int e = 0; e < CSW_SIM_EVENTS; e++) {
 		t->tally.events[e] += by[e];
+		if (cpu->pmu.events_on >> e & 1)
+			t->tally.counted[e] += by[e];
+	}
 	if (csw_sim_pmu_trigger_counts(&cpu->pmu))
 		cpu->triggers += by[cpu->pmu.trigger.event];
 	return csw_sim_pmu_count(&cpu->pmu, by);

@@ -28,6 +28,7 @@ struct csw_sim_tally {
 	uint64_t voluntary; /* switches away of its own will, its death included */
 	uint64_t preempted;
 	uint64_t events[CSW_SIM_EVENTS];
+	uint64_t counted[CSW_SIM_EVENTS]; /* those of them that a counter was on for */
 };
 
 struct csw_sim_thread;

@@ -53,7 +53,6 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 		.random.state = seed,
 		.trigger = { .event = opts->trigger, .bits = HARDWARE_BITS },
 	};
-	load(&pmu->trigger, -opts->sav);
 
 	for (uint32_t i = 0; i < opts->nr_counters; i++) {
 		struct csw_sim_counter *counter = &pmu->counters[i];
@@ -63,6 +62,24 @@ void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *op
 		if (near_wrap && !opts->reset && !is_software(counter->event))
 			load(counter, -1ULL - csw_sim_random_below(&pmu->random, 100));
 	}
+	load(&pmu->trigger, -opts->sav);
+	csw_sim_pmu_turn(pmu, UINT32_MAX);
+}
+
+void csw_sim_pmu_turn(struct csw_sim_pmu *pmu, uint32_t on)
+{
+	pmu->on = on;
+	pmu->events_on = 0;
+	for (uint32_t i = 0; i < pmu->nr_counters; i++) {
+		if (on >> i & 1)
+			pmu->events_on |= 1u << pmu->counters[i].event;
+	}
+	/* Before the load below, which is no occurrence. */
+	if (pmu->reset)
+		pmu->trigger.value += (pmu->trigger.raw + pmu->sav) & mask(&pmu->trigger);
+	else
+		extend(&pmu->trigger);
+	load(&pmu->trigger, -pmu->sav);
 }
 
 /* One occurrence, or none. */
@@ -85,8 +102,10 @@ static bool count_trigger(struct csw_sim_pmu *pmu, uint64_t n)
 
 bool csw_sim_pmu_count(struct csw_sim_pmu *pmu, const uint64_t by[CSW_SIM_EVENTS])
 {
-	for (uint32_t i = 0; i < pmu->nr_counters; i++)
-		add(&pmu->counters[i], by[pmu->counters[i].event]);
+	for (uint32_t i = 0; i < pmu->nr_counters; i++) {
+		if (pmu->on >> i & 1)
+			add(&pmu->counters[i], by[pmu->counters[i].event]);
+	}
 	return count_trigger(pmu, by[pmu->trigger.event]);
 }
 

@@ -8,7 +8,7 @@
  * is added up: two ways to the same readings.
  *
  * Invariant: what csw_sim_pmu_read() returns never goes back, and grows by exactly what
- * csw_sim_pmu_count() was given.
+ * csw_sim_pmu_count() was given while the counter was on.
  */
 #ifndef CSW_DRIVERS_SIM_PMU_H
 #define CSW_DRIVERS_SIM_PMU_H
@@ -101,6 +101,8 @@ struct csw_sim_pmu {
 	bool throttled;
 	uint32_t skid_permille;
 	uint32_t nr_counters;
+	uint32_t on;        /* a bit for each counter that counts; the others stand still */
+	uint32_t events_on; /* a bit for each enum csw_sim_event that one of these counts */
 	struct csw_sim_random random;
 	struct csw_sim_counter trigger;
 	struct csw_sim_counter counters[CSW_COUNTERS_MAX];
@@ -110,6 +112,9 @@ struct csw_sim_pmu {
  * user left them. */
 void csw_sim_pmu_init(struct csw_sim_pmu *pmu, const struct csw_sim_pmu_opts *opts, uint64_t seed,
 		      bool near_wrap);
+
+/* From here on only these counters count, and the trigger begins a new period. At first all do. */
+void csw_sim_pmu_turn(struct csw_sim_pmu *pmu, uint32_t on);
 
 /* Events that happened: by[] is indexed by enum csw_sim_event, at most one is the trigger's. True:
  * the trigger overflowed, and was loaded with -sav again; csw_sim_pmu_reset() is due when all that

@@ -25,6 +25,7 @@
 #include "drivers/sim/pmu.h"
 #include "engine/error.h"
 #include "engine/names.h"
+#include "engine/spec.h"
 
 #define MS 1000000ULL
 #define NONE UINT64_MAX
@@ -38,7 +39,7 @@
 struct options {
 	uint64_t cpus, threads, processes, seed, duration_ms, ring, pid_max, switches, churn;
 	uint64_t model, ldt, spurious, floor, reset;
-	uint64_t skid, vanish, blind_idle, throttle, stall_ms;
+	uint64_t pmc, skid, vanish, blind_idle, throttle, stall_ms;
 };
 
 /* All options. The error texts are made from it too. */
@@ -75,6 +76,9 @@ static const struct option {
 	{ FIELD(floor), 1, 1, 1000 },
 	/* 1: an overflow resets the counters, instead of their being read on */
 	{ FIELD(reset), 0, 0, 1 },
+	/* counters of the PMU, of which a hardware trigger takes one; 0: as many as are asked for
+	 */
+	{ FIELD(pmc), 0, 0, 64 },
 	/* 1: some samples of a hardware trigger arrive after the switch */
 	{ FIELD(skid), 0, 0, 1 },
 
@@ -287,7 +291,8 @@ static void set_event(struct csw_event *out, const char *name, const char *what,
 
 static void set_source(struct csw_event *out, const char *name, const struct csw_sim_source *source)
 {
-	set_event(out, name, source->what, source->event, CSW_EVENT_HARDWARE);
+	set_event(out, name, source->what, source->event,
+		  source->flags & CSW_SIM_WATCH ? CSW_EVENT_DEBUG_REGISTER : CSW_EVENT_HARDWARE);
 }
 
 static int sim_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
@@ -490,6 +495,7 @@ struct ring {
 	uint64_t pending_lost;         /* refused since the last success */
 	uint64_t samples_lost;         /* samples refused since START ... */
 	uint64_t others_lost;          /* ... and records of other kinds */
+	uint32_t set;                  /* of counters, whose turn it is on this CPU */
 };
 
 struct csw_driver {
@@ -497,6 +503,10 @@ struct csw_driver {
 	struct csw_sim_machine *machine;
 	unsigned nr_counters;
 	uint32_t event_of[CSW_COUNTERS_MAX]; /* the plan's counters as enum csw_sim_event */
+	uint32_t nr_sets; /* of counters that take turns; 1: all are on all the time */
+	uint32_t sets[CSW_COUNTERS_MAX]; /* a bit for each counter */
+	uint32_t turns;                  /* that have ended */
+	uint64_t turn_ends_ns;           /* NONE: never */
 	struct ring *rings;
 	uint64_t capacity; /* of each ring, in records */
 	size_t slot_bytes;
@@ -511,13 +521,14 @@ struct csw_driver {
 
 #define SLOT_HEAD_BYTES offsetof(struct csw_record, values)
 
-/* One slot beyond the capacity is kept for READ or STOP, which model a read and no record in a
- * kernel's ring. */
+/* Two slots beyond the capacity are kept for what models a read and no record in a kernel's ring:
+ * one for the end of a turn, one for a tick or STOP. */
+#define SLOTS_KEPT 2
 static struct csw_record *slot_at(const struct csw_driver *drv, const struct ring *ring,
 				  uint64_t position)
 {
 	return (struct csw_record *)(ring->slots +
-				     position % (drv->capacity + 1) * drv->slot_bytes);
+				     position % (drv->capacity + SLOTS_KEPT) * drv->slot_bytes);
 }
 
 static void store(struct csw_driver *drv, struct ring *ring, const struct csw_record *rec)
@@ -607,6 +618,7 @@ static void set_other(struct csw_record *rec, const struct csw_sim_thread *t)
 static void set_reading(struct csw_driver *drv, struct csw_record *rec, struct csw_sim_cpu *cpu)
 {
 	rec->nr_values = 1 + drv->nr_counters;
+	rec->on = drv->sets[drv->rings[cpu->nr].set];
 	rec->enabled_ns = rec->running_ns = rec->time_ns - cpu->start_ns;
 	csw_sim_pmu_read(&cpu->pmu, rec->values);
 }
@@ -672,8 +684,8 @@ static void on_start(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 }
 
 /* A read from outside the rings: always there, and no LOST before it. */
-static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cpu *cpu,
-			uint64_t time_ns)
+static void put_reading(struct csw_driver *drv, uint32_t type, uint32_t flags,
+			struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
 	struct ring *ring = &drv->rings[cpu->nr];
 	struct csw_record rec;
@@ -681,6 +693,7 @@ static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cp
 	begin_record(&rec, type, cpu, time_ns);
 	set_subject(&rec, cpu->current);
 	set_reading(drv, &rec, cpu);
+	rec.flags = flags;
 	rec.lost = ring->samples_lost;
 	rec.lost_other = ring->others_lost;
 	store(drv, ring, &rec);
@@ -688,7 +701,7 @@ static void put_reading(struct csw_driver *drv, uint32_t type, struct csw_sim_cp
 
 static void on_stop(void *ctx, struct csw_sim_cpu *cpu, uint64_t time_ns)
 {
-	put_reading(ctx, CSW_RECORD_STOP, cpu, time_ns);
+	put_reading(ctx, CSW_RECORD_STOP, 0, cpu, time_ns);
 }
 
 static void on_fork(void *ctx, const struct csw_sim_cpu *cpu, uint64_t time_ns,
@@ -768,7 +781,7 @@ static int open_rings(struct csw_driver *drv, uint64_t wished_bytes)
 	if (!drv->rings)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < drv->o.cpus; i++) {
-		drv->rings[i].slots = calloc(drv->capacity + 1, drv->slot_bytes);
+		drv->rings[i].slots = calloc(drv->capacity + SLOTS_KEPT, drv->slot_bytes);
 		if (!drv->rings[i].slots)
 			return -ENOMEM;
 	}
@@ -830,6 +843,58 @@ static int check_event(const struct csw_driver *drv, const struct csw_event *eve
 			     model->name);
 }
 
+static bool is_hardware(const struct csw_event *event)
+{
+	return event->flags & CSW_EVENT_HARDWARE;
+}
+
+/* The next set: the counters that every set has, then as many as there is room for, first those
+ * that no set has yet (placed: those that one has), then others, lest room be left. */
+static uint32_t make_set(const struct csw_plan *plan, uint64_t room, uint32_t placed)
+{
+	uint32_t set = 0;
+
+	for (unsigned i = 0; i < plan->nr_counters; i++)
+		set |= is_hardware(&plan->counters[i]) ? 0 : 1u << i;
+	for (uint32_t again = 0; again <= 1; again++) {
+		for (unsigned i = 0; i < plan->nr_counters && room; i++) {
+			if ((set >> i & 1) || (placed >> i & 1) != again)
+				continue;
+			set |= 1u << i;
+			room--;
+		}
+	}
+	return set;
+}
+
+/* As few sets of counters as have each of them once. */
+static int make_sets(struct csw_driver *drv, const struct csw_plan *plan, struct csw_error *err)
+{
+	const uint64_t trigger = is_hardware(&plan->trigger.event);
+	const uint32_t all = (uint32_t)((1ull << plan->nr_counters) - 1);
+	uint64_t room = drv->o.pmc > trigger ? drv->o.pmc - trigger : 0, nr = 0;
+	uint32_t placed = 0;
+
+	drv->sets[0] = all;
+	drv->nr_sets = 1;
+	drv->turn_ends_ns = NONE;
+	if (!drv->o.pmc)
+		return 0;
+	for (unsigned i = 0; i < plan->nr_counters; i++) {
+		nr += is_hardware(&plan->counters[i]);
+		if (nr > room && (!plan->multiplex || !room))
+			return csw_spec_no_room(plan, plan->counters[i].name, 0,
+						(unsigned)(room + trigger), err);
+	}
+	if (nr <= room)
+		return 0;
+	for (drv->nr_sets = 0; placed != all; drv->nr_sets++) {
+		drv->sets[drv->nr_sets] = make_set(plan, room, placed);
+		placed |= drv->sets[drv->nr_sets];
+	}
+	return 0;
+}
+
 static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct csw_error *err)
 {
 	int ret = parse_options(&drv->o, plan->driver_opts, err);
@@ -848,7 +913,17 @@ static int read_plan(struct csw_driver *drv, const struct csw_plan *plan, struct
 		ret = check_event(drv, &plan->counters[i], err);
 		drv->event_of[i] = (uint32_t)plan->counters[i].config;
 	}
-	return ret;
+	return ret ? ret : make_sets(drv, plan, err);
+}
+
+/* The CPUs begin with different sets: so each of them is on somewhere all the time. */
+static void begin_turns(struct csw_driver *drv)
+{
+	for (uint32_t i = 0; i < drv->o.cpus; i++) {
+		drv->rings[i].set = i % drv->nr_sets;
+		csw_sim_pmu_turn(&csw_sim_machine_cpu(drv->machine, i)->pmu,
+				 drv->sets[drv->rings[i].set]);
+	}
 }
 
 static int sim_open(struct csw_driver **out, const struct csw_plan *plan, struct csw_error *err)
@@ -880,6 +955,7 @@ static int sim_open(struct csw_driver **out, const struct csw_plan *plan, struct
 	}
 	if (ret)
 		goto fail;
+	begin_turns(drv);
 	*out = drv;
 	return 0;
 fail:
@@ -935,6 +1011,8 @@ static int sim_start(struct csw_driver *drv, const struct csw_sink *sink, struct
 	if (ret)
 		return no_memory(err);
 	drv->end_ns = csw_sim_machine_now(drv->machine) + drv->duration_ns;
+	if (drv->nr_sets > 1)
+		drv->turn_ends_ns = csw_sim_machine_now(drv->machine) + csw_turn_ns(0);
 	drv->stall_at_ns = drv->o.stall_ms ? drv->end_ns - drv->duration_ns / 3 * 2 : NONE;
 	return 0;
 }
@@ -942,6 +1020,31 @@ static int sim_start(struct csw_driver *drv, const struct csw_sink *sink, struct
 static uint64_t min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The reader ends a turn, so it never ends while the reader does not come; nor where the reading of
+ * the one before is still to be fetched. */
+static void end_turns(struct csw_driver *drv)
+{
+	for (uint32_t i = 0; i < drv->o.cpus; i++) {
+		struct csw_sim_cpu *cpu = csw_sim_machine_cpu(drv->machine, i);
+		struct ring *ring = &drv->rings[i];
+		uint64_t time_ns;
+
+		if (ring->head - ring->tail > drv->capacity)
+			continue;
+		time_ns = csw_sim_machine_settle(drv->machine, cpu);
+		put_reading(drv, CSW_RECORD_READ, CSW_RECORD_TURN, cpu, time_ns);
+		drv->read_ns = max(drv->read_ns, time_ns);
+		ring->set = (ring->set + 1) % drv->nr_sets;
+		csw_sim_pmu_turn(&cpu->pmu, drv->sets[ring->set]);
+	}
+	drv->turn_ends_ns = csw_sim_machine_now(drv->machine) + csw_turn_ns(++drv->turns);
 }
 
 /* The machine lives on while the reader waits; a ring that becomes half full wakes the reader up.
@@ -961,15 +1064,14 @@ static int sim_wait(struct csw_driver *drv, int timeout_ms, struct csw_error *er
 		brake = NULL;
 	}
 	until_ns = min(until_ns, drv->stall_at_ns);
+	if (brake)
+		until_ns = min(until_ns, drv->turn_ends_ns);
 	drv->crowded = false;
 	if (csw_sim_machine_run(drv->machine, until_ns, brake))
 		return no_memory(err);
+	if (csw_sim_machine_now(drv->machine) >= drv->turn_ends_ns)
+		end_turns(drv);
 	return csw_sim_machine_now(drv->machine) < drv->end_ns;
-}
-
-static uint64_t max(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static uint64_t sim_snapshot(struct csw_driver *drv)
@@ -987,7 +1089,7 @@ static int sim_tick(struct csw_driver *drv, struct csw_error *err)
 
 		uint64_t time_ns = csw_sim_machine_settle(drv->machine, cpu);
 
-		put_reading(drv, CSW_RECORD_READ, cpu, time_ns);
+		put_reading(drv, CSW_RECORD_READ, 0, cpu, time_ns);
 		drv->read_ns = max(drv->read_ns, time_ns);
 	}
 	return 0;
@@ -999,6 +1101,18 @@ static int sim_stop(struct csw_driver *drv, struct csw_error *err)
 		return no_memory(err);
 	drv->stopped = true;
 	return 0;
+}
+
+static void sim_facts(const struct csw_driver *drv, struct csw_driver_facts *out)
+{
+	uint32_t always = UINT32_MAX;
+
+	for (uint32_t i = 0; i < drv->nr_sets; i++)
+		always &= drv->sets[i];
+	*out = (struct csw_driver_facts){ .sets = drv->nr_sets, .scaled = drv->sets[0] };
+	for (uint32_t i = 1; i < drv->nr_sets; i++)
+		out->scaled |= drv->sets[i];
+	out->scaled &= ~always;
 }
 
 const struct csw_driver_ops csw_sim_driver = {
@@ -1018,6 +1132,7 @@ const struct csw_driver_ops csw_sim_driver = {
 	.next = sim_next,
 	.tick = sim_tick,
 	.stop = sim_stop,
+	.facts = sim_facts,
 	.close = sim_close,
 };
 
@@ -1035,8 +1150,10 @@ static void add_truth(const struct csw_driver *drv, struct csw_sim_truth *out,
 	out->oncpu_ns += t->tally.oncpu_ns;
 	out->voluntary += t->tally.voluntary;
 	out->preempted += t->tally.preempted;
-	for (unsigned i = 0; i < drv->nr_counters; i++)
+	for (unsigned i = 0; i < drv->nr_counters; i++) {
 		out->counts[i] += t->tally.events[drv->event_of[i]];
+		out->counted[i] += t->tally.counted[drv->event_of[i]];
+	}
 }
 
 size_t csw_sim_truths(const struct csw_driver *drv)

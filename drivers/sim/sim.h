@@ -24,7 +24,9 @@ struct csw_sim_truth {
 	uint64_t slices;   /* times it left a CPU: voluntary + preempted */
 	uint64_t voluntary, preempted;
 	uint64_t oncpu_ns; /* from its predecessor's SWITCH_OUT (or START) to its own (or STOP) */
-	uint64_t counts[CSW_COUNTERS_MAX]; /* in the plan's order */
+	uint64_t counts[CSW_COUNTERS_MAX];  /* in the plan's order */
+	uint64_t counted[CSW_COUNTERS_MAX]; /* those of them in the turns of a counter of this
+					       event; all, where none are taken */
 };
 
 struct csw_sim_cpu_truth {

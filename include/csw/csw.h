@@ -105,7 +105,8 @@ struct csw_opts {
 
 	uint32_t force; /* 1: use the trigger even if it is known not to work here, as long as the
 			   kernel can open it; see csw_summary.trigger_forced */
-	uint32_t reserved_;
+	uint32_t multiplex; /* 1: hardware counters that do not fit the PMU together take turns on
+			       it, in sets; see csw_count_scaled. Else they are refused */
 };
 
 #define CSW_SAV_AUTO UINT64_MAX /* csw_opts.sav */
@@ -183,6 +184,9 @@ struct csw_slice {
 	const char *comm; /* borrowed during the callback, as values */
 	size_t nr_values;
 	const uint64_t *values; /* of each counter, in the table's order */
+	uint32_t counted; /* a bit for each counter that ran in this slice (csw_opts.multiplex): of
+			     another one the value means nothing */
+	uint32_t reserved_;
 };
 
 /* Calls fn for each slice while the session is polled and stopped; per thread, slices add up to its
@@ -244,7 +248,11 @@ struct csw_row {
 #define CSW_COUNT_ESTIMATE                                                                         \
 	0x2u /* the sum of the periods of `samples` ordinary samples, not a count */
 
-/* One counter of one row. Never scaled. */
+#define CSW_COUNT_SCALED                                                                           \
+	0x4u /* the counter took turns with others (csw_opts.multiplex): csw_count_scaled says     \
+		what it would have counted all the time */
+
+/* One counter of one row. The value is never scaled: rows add up. */
 struct csw_count {
 	uint64_t value;      /* events */
 	uint64_t enabled_ns; /* how long the row's slices wanted it to count ... */
@@ -254,6 +262,13 @@ struct csw_count {
 	uint32_t reserved_;
 	uint64_t samples; /* CSW_COUNT_ESTIMATE: how many */
 };
+
+/* What the counter would have counted had it run all the time that the row's slices wanted it to:
+ * value * enabled_ns / running_ns, where it took turns with others. 1: *out is such an estimate; 0:
+ * it ran all the time (or never takes turns), *out is value; -ENODATA: not counted. For a group of
+ * threads, and for a counter as a whole, add up first: the sum of estimates is not the estimate of
+ * the sum. */
+int csw_count_scaled(const struct csw_count *count, uint64_t *out);
 
 struct csw_table; /* rows, sorted */
 
@@ -295,8 +310,8 @@ struct csw_counter {
 	uint64_t unproven;  /* the part of it that no thread could be proven to have caused: mixed,
 			       lost and unknown slices, in scope or not */
 	uint64_t enabled_ns, running_ns; /* over all CPUs */
-	uint32_t flags;                  /* CSW_COUNT_NOT_COUNTED, CSW_COUNT_ESTIMATE */
-	uint32_t nanoseconds;            /* 1: the unit is ns */
+	uint32_t flags;       /* CSW_COUNT_NOT_COUNTED, CSW_COUNT_ESTIMATE, CSW_COUNT_SCALED */
+	uint32_t nanoseconds; /* 1: the unit is ns */
 };
 size_t csw_table_counters(const struct csw_table *t);
 int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *out); /* -ERANGE */
@@ -340,8 +355,9 @@ struct csw_summary {
 	uint32_t cpus_gone;   /* of nr_cpus, those that went offline meanwhile: nothing is counted
 				 of them after that, also where they came back */
 	uint64_t estimates;   /* ordinary samples of a recording, beside those of the trigger */
-	uint32_t estimate;    /* 1: some counters are only estimated from these */
-	uint32_t reserved_;
+	uint32_t estimate;    /* 1: some counters are only estimated: from these, or because they
+				 took turns (csw_count_scaled) */
+	uint32_t sets;        /* of counters that took turns; 1: all ran all the time */
 	const char *trigger_forced; /* csw_opts.force: why the trigger cannot be trusted here; NULL:
 				       nothing is known against it */
 };

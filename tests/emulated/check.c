@@ -497,6 +497,97 @@ static void test_room(void **state)
 	assert_null(find_frame("toomany.report"));
 }
 
+static int64_t total_of(const struct scenario *s, const char *counter, const char *key)
+{
+	return integer(json_object_get(json_object_get(s->report, "totals"), counter), key);
+}
+
+/* How far a thread's scaled value is from the truth, as a part of it. */
+static double error_of(const json_t *row, const char *counter, int64_t truth)
+{
+	return (double)(integer(counts_of(row, counter), "scaled") - truth) / (double)truth;
+}
+
+/* More events than the PMU has counters for, in turns: two sets, in one of which INST_RETIRED:u is,
+ * and r11, the cycles, which have a counter of their own, in both. Every slice has its owner as
+ * ever, software events and cycles are exact, and half of the time says much of all of it. */
+static void test_turns(void **state)
+{
+	struct scenario s;
+	double worst = 0, running = 0, enabled = 0;
+	int64_t truth = 0;
+
+	(void)state;
+	load(&s, "turns");
+	check_whole(&s);
+	assert_int_equal(integer(s.report, "sets"), 2);
+	assert_true(json_is_true(json_object_get(s.report, "estimate")));
+	assert_int_equal(s.nr_threads, 8);
+	for (size_t i = 0; i < s.nr_threads; i++) {
+		const struct thread *t = &s.threads[i];
+		const json_t *row = thread_row(&s, t);
+		const json_t *count = counts_of(row, "INST_RETIRED:u");
+		double error = error_of(row, "INST_RETIRED:u", t->instructions);
+
+		worst = error > worst ? error : -error > worst ? -error : worst;
+		truth += t->instructions;
+		running += (double)integer(count, "running_ns");
+		enabled += (double)integer(count, "enabled_ns");
+		/* What was counted is part of the truth. */
+		assert_true(integer(count, "value") < t->instructions);
+		/* One cycle is 1 ns, and the counters were on for as long. */
+		assert_in_range(value_of(row, "r11"), integer(count, "enabled_ns") * 99 / 100,
+				integer(count, "enabled_ns") * 101 / 100);
+		assert_null(json_object_get(counts_of(row, "r11"), "scaled"));
+		assert_int_equal(value_of(row, "context-switches"), integer(row, "slices"));
+		assert_null(json_object_get(counts_of(row, "context-switches"), "scaled"));
+	}
+	assert_true(worst > 0 && worst < 0.02);
+	assert_true(running > 0.4 * enabled && running < 0.6 * enabled);
+	assert_true(total_of(&s, "INST_RETIRED:u", "counter") < truth);
+	printf("figure: 9 events on 7 counters in turns: %lld of %lld user instructions counted, "
+	       "scaled %lld, the worst of 8 threads %.2f %% off\n",
+	       (long long)total_of(&s, "INST_RETIRED:u", "counter"), (long long)truth,
+	       (long long)total_of(&s, "INST_RETIRED:u", "scaled"), 100 * worst);
+	json_decref(s.report);
+	expect_text("turnstable", "report", "2 sets of counters took turns");
+	expect_text("turnstable", "report", "scaled INST_RETIRED:u: it ran ");
+	expect_text("toomany", "complaint", "--multiplex");
+}
+
+/* A trigger of the hardware has a counter in every set, and begins a period with every turn. */
+static void test_turns_of_a_hardware_trigger(void **state)
+{
+	struct scenario s;
+
+	(void)state;
+	load(&s, "turnshard");
+	assert_int_equal(integer(s.report, "sets"), 2);
+	assert_int_equal(complete(&s, "lost") + complete(&s, "throttled"), 0);
+	assert_true(complete(&s, "unseen") <= complete(&s, "trigger") / 1000);
+	assert_true(complete(&s, "open") > 0);
+	for (size_t i = 0; i < s.nr_threads; i++)
+		assert_true(value_of(thread_row(&s, &s.threads[i]), "INST_RETIRED:u") <=
+			    s.threads[i].instructions);
+	json_decref(s.report);
+}
+
+/* Where all fit, --multiplex is no other run. */
+static void test_turns_without_need(void **state)
+{
+	struct scenario s;
+
+	(void)state;
+	load(&s, "needless");
+	check_whole(&s);
+	assert_int_equal(integer(s.report, "sets"), 1);
+	assert_true(json_is_false(json_object_get(s.report, "estimate")));
+	for (size_t i = 0; i < s.nr_threads; i++)
+		assert_int_equal(value_of(thread_row(&s, &s.threads[i]), "INST_RETIRED:u"),
+				 s.threads[i].instructions);
+	json_decref(s.report);
+}
+
 /* The PMU is shared with another user: the group is on it half of the time. While it is off no
  * switch is sampled and nothing counted; then slices have several owners, and values are lower
  * bounds. */
@@ -616,13 +707,12 @@ static void test_paranoid(void **state)
 
 /* ---- arm64, two CPUs ---- */
 
-static void test_migrations(void **state)
+static void check_migrations(const char *name)
 {
 	struct scenario s;
 	int64_t faults = 0, slices = 0, migrations;
 
-	(void)state;
-	load(&s, "smp");
+	load(&s, name);
 	check_whole(&s);
 	assert_int_equal(s.nr_threads, 8);
 	for (size_t i = 0; i < s.nr_threads; i++) {
@@ -635,10 +725,20 @@ static void test_migrations(void **state)
 	migrations = integer(json_object_get(json_object_get(s.report, "totals"), "cpu-migrations"),
 			     "counter");
 	assert_true(migrations > 0);
-	printf("figure: two CPUs: 8 threads, %lld page faults, difference 0, over %lld slices and "
-	       "%lld migrations\n",
-	       (long long)faults, (long long)slices, (long long)migrations);
+	printf("figure: two CPUs, %s: 8 threads, %lld page faults, difference 0, over %lld slices "
+	       "and %lld migrations, sets of counters %lld\n",
+	       name, (long long)faults, (long long)slices, (long long)migrations,
+	       (long long)integer(s.report, "sets"));
 	json_decref(s.report);
+}
+
+/* With counters that take turns the reader comes to each CPU every 20 ms, and nothing is lost by
+ * it. */
+static void test_migrations(void **state)
+{
+	(void)state;
+	check_migrations("smp");
+	check_migrations("smpturns");
 }
 
 /* Both idle tasks: all of both CPUs' time has an owner, and idle's switches are all there. */
@@ -765,6 +865,9 @@ static const struct CMUnitTest arm64_1cpu[] = {
 	cmocka_unit_test(test_hardware_trigger),
 	cmocka_unit_test(test_room),
 	cmocka_unit_test(test_crowded),
+	cmocka_unit_test(test_turns),
+	cmocka_unit_test(test_turns_of_a_hardware_trigger),
+	cmocka_unit_test(test_turns_without_need),
 	cmocka_unit_test(test_never),
 	cmocka_unit_test(test_throttled),
 	cmocka_unit_test(test_paranoid),

@@ -60,7 +60,7 @@ _csw_sample_files() {
 	compopt -o filenames 2>/dev/null
 }
 
-_csw_sample_options="--event= --trigger= --sav= --force --driver= --ring-kib= --pid= --tid= --cgroup= --cpus= --duration= --delay=
+_csw_sample_options="--event= --trigger= --sav= --force --driver= --multiplex --ring-kib= --pid= --tid= --cgroup= --cpus= --duration= --delay=
 	--interval= --input= --time= --comm= --header --by= --sort= --top= --rate --histogram --format= --output= --raw --no-color --quiet --verbose --overhead
 	--help --version"
 
