@@ -14,6 +14,9 @@ int csw_cmd_list(int argc, char **argv);
 /* doctor: what counting depends on here, each finding with its remedy. */
 int csw_cmd_doctor(int argc, char **argv);
 
+/* calibrate --trigger=NAME: how often an event comes per context switch, by the kind of switch. */
+int csw_cmd_calibrate(int argc, char **argv);
+
 /* verify: known faults, system calls, time and exits, counted here and compared. */
 int csw_cmd_verify(int argc, char **argv);
 

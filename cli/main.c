@@ -66,7 +66,8 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "list", csw_cmd_list },     { "doctor", csw_cmd_doctor }, { "verify", csw_cmd_verify },
+	{ "list", csw_cmd_list },     { "doctor", csw_cmd_doctor },
+	{ "verify", csw_cmd_verify }, { "calibrate", csw_cmd_calibrate },
 	{ "report", csw_cmd_report }, { "slices", csw_cmd_slices },
 };
 

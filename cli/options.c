@@ -146,6 +146,8 @@ static const char doc[] =
 	"      permissions, hardware and settings, each with its remedy\n"
 	"  csw-sample verify\n"
 	"      counts what is known, and compares\n"
+	"  csw-sample calibrate --trigger=NAME [-d SECONDS] [--format=json]\n"
+	"      how often it comes per context switch, by the kind of switch, and the --sav to use\n"
 	"  csw-sample report -i FILE [--time=FROM,TO] [--comm=NAME] [-p PID] [--header] [OPTION...]\n"
 	"      the same tables from a recording of perf record, simpleperf and others\n"
 	"  csw-sample slices [-i FILE | OPTION... -- PROGRAM] [--format=csv|json]\n"
@@ -399,7 +401,7 @@ static int parse_command(struct csw_options *o, const char *arg, struct argp_sta
 {
 	if (!state->quoted) {
 		csw_complain("%s: unexpected; a program to run stands after --, a command (list, "
-			     "doctor, verify, report, slices, help) stands first",
+			     "doctor, verify, calibrate, report, slices, help) stands first",
 			     arg);
 		return -EINVAL;
 	}

@@ -612,18 +612,6 @@ static int resolve(struct lookup *l)
 	return ret ? ret : finish(l);
 }
 
-int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_error *err)
-{
-	struct lookup l = { .out = out, .err = err };
-	int ret;
-
-	memset(out, 0, sizeof(*out));
-	ret = begin(&l, name);
-	if (!ret)
-		ret = resolve(&l);
-	return ret ? ret : csw_tryout_event(out, 0, COUNTER_INSTEAD, err);
-}
-
 /* ---- triggers ---- */
 
 /* What was asked for beside the name. */
@@ -977,6 +965,44 @@ int csw_catalogue_force(const char *name, uint64_t sav, struct csw_trigger *out,
 	const struct wish wish = { .sav = sav ? sav : 1, .force = true };
 
 	return find_trigger(name, &wish, out, err);
+}
+
+/* ---- counters ---- */
+
+/* A name that only the table of triggers knows. */
+static bool is_trigger_only(const struct lookup *l)
+{
+	uint32_t id = has_bad_modifier(l) ? CSW_TRIGGER_IDS : csw_trigger_id(l->head);
+
+	return id != CSW_TRIGGER_IDS && id != CSW_TRIGGER_AUTO && id != CSW_TRIGGER_MEM_LOAD &&
+	       id != CSW_TRIGGER_MEM_STORE;
+}
+
+/* What the trigger would be is counted, also where it would be a bad one: that is how to find out.
+ */
+static int resolve_as_trigger(const struct lookup *l)
+{
+	const struct wish wish = { .sav = CSW_SAV_AUTO, .force = true };
+	struct csw_trigger t;
+	int ret = find_trigger(l->out->name, &wish, &t, l->err);
+
+	if (!ret)
+		*l->out = t.event;
+	return ret;
+}
+
+int csw_catalogue_counter(const char *name, struct csw_event *out, struct csw_error *err)
+{
+	struct lookup l = { .out = out, .err = err };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = begin(&l, name);
+	if (!ret && is_trigger_only(&l))
+		ret = resolve_as_trigger(&l);
+	else if (!ret)
+		ret = resolve(&l);
+	return ret ? ret : csw_tryout_event(out, 0, COUNTER_INSTEAD, err);
 }
 
 /* ---- for lists ---- */

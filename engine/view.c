@@ -293,6 +293,7 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		if (c->estimated)
 			c->flags = CSW_COUNT_ESTIMATE;
 		c->nanoseconds = event->flags & CSW_EVENT_NANOSECONDS ? 1 : 0;
+		c->hardware = event->flags & CSW_EVENT_BY_HARDWARE ? 1 : 0;
 	}
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		struct csw_count *count = csw_view_counts(t, t->order[i]);
@@ -545,6 +546,7 @@ int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *o
 		.running_ns = c->running_ns,
 		.flags = c->flags,
 		.nanoseconds = c->nanoseconds,
+		.hardware = c->hardware,
 	};
 	return 0;
 }

@@ -9,7 +9,7 @@ struct csw_view_counter {
 	char became[CSW_EVENT_NAME_BYTES];
 	uint64_t total, rows, unproven;
 	uint32_t flags; /* of the counter as a whole, over all CPUs */
-	uint32_t nanoseconds;
+	uint32_t nanoseconds, hardware;
 	bool estimated; /* from ordinary samples */
 	bool scaled;    /* took turns with others */
 	uint64_t running_ns;

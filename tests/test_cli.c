@@ -366,7 +366,7 @@ static void test_commands(void **state)
 	expect("list drivers", 0, "sim", NULL);
 	expect("list events page-faults", 0, "page-faults", NULL);
 	expect("list nonsense", 2, NULL, "nonsense");
-	expect("lsit", 2, NULL, "list, doctor, verify, report, slices, help");
+	expect("lsit", 2, NULL, "list, doctor, verify, calibrate, report, slices, help");
 	expect("list drivers >/dev/full", 1, NULL, "cannot write to the standard output");
 	expect("doctor >/dev/full", 1, NULL, "cannot write to the standard output");
 }
@@ -1064,7 +1064,7 @@ static void test_completion(void **state)
 		printf("skip: completion: bash is not installed\n");
 		skip();
 	}
-	expect_completion("csw-sample ", "list doctor verify report slices help");
+	expect_completion("csw-sample ", "list doctor verify calibrate report slices help");
 	expect_completion("csw-sample --his", "--histogram");
 	expect_completion("csw-sample --form", "--format=");
 	expect_completion("csw-sample --by=c", "comm cgroup cpu");

@@ -312,6 +312,8 @@ struct csw_counter {
 	uint64_t enabled_ns, running_ns; /* over all CPUs */
 	uint32_t flags;       /* CSW_COUNT_NOT_COUNTED, CSW_COUNT_ESTIMATE, CSW_COUNT_SCALED */
 	uint32_t nanoseconds; /* 1: the unit is ns */
+	uint32_t hardware;    /* 1: the CPU itself counts it */
+	uint32_t reserved_;
 };
 size_t csw_table_counters(const struct csw_table *t);
 int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *out); /* -ERANGE */
@@ -389,6 +391,62 @@ struct csw_report_opts {
  */
 int csw_report(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,
 	       struct csw_error *err);
+
+/* ---- calibration ---- */
+
+/* From whom to whom. */
+enum csw_switch_kind {
+	CSW_SWITCH_PROCESS, /* from a process of user space to another */
+	CSW_SWITCH_THREAD,  /* from thread to thread of one process */
+	CSW_SWITCH_TO_IDLE,
+	CSW_SWITCH_FROM_IDLE,
+	CSW_SWITCH_TO_KERNEL, /* to a kernel thread, not from idle */
+	CSW_SWITCH_FROM_KERNEL,
+	CSW_SWITCH_KINDS,
+};
+const char *csw_switch_kind_name(uint32_t kind); /* "process", ...; static storage */
+
+enum csw_verdict {
+	CSW_VERDICT_EXACT,       /* every switch, equally often, and nothing else */
+	CSW_VERDICT_USABLE,      /* all but few of the switches that it is for, and little else */
+	CSW_VERDICT_NOT_A_PROXY, /* it has nothing to do with switches */
+	CSW_VERDICT_TOO_FEW,     /* too few switches between processes, or between threads */
+};
+const char *csw_verdict_name(uint32_t verdict); /* static storage */
+
+#define CSW_CALIBRATION_BUCKETS 32 /* [n]: switches with n occurrences; the last: and more */
+
+struct csw_kind_calibration {
+	uint64_t switches; /* that could be judged */
+	uint64_t occurrences;
+	double mean, stddev; /* occurrences per switch */
+	uint64_t histogram[CSW_CALIBRATION_BUCKETS];
+};
+
+/* Filled in by csw_calibrate. Struct grows at its end only; no pointers. */
+struct csw_calibration {
+	char trigger[128];            /* as asked for */
+	char event[256];              /* what was counted in truth */
+	uint32_t hardware, simulated; /* 1: it is */
+	uint32_t verdict;             /* enum csw_verdict */
+	uint32_t reserved_;
+	uint64_t sav_thread;    /* the SAV that catches every switch; 0: none does */
+	uint64_t sav_process;   /* ... every switch between processes */
+	double missed, doubled; /* with sav_thread, else sav_process, else 1: the shares of
+				   those switches that it would miss, or see twice */
+	uint64_t duration_ns;
+	uint64_t switches; /* all, as the kernel counted them */
+	uint64_t judged;   /* ... of which so many: the others left no record, or lie
+			      beside one that did not */
+	struct csw_kind_calibration kinds[CSW_SWITCH_KINDS];
+};
+
+/* Counts the occurrences of an event (a trigger's name, or any event's) per context switch, by the
+ * kind of switch, for opts->duration_ns (0: 5 s) on the whole machine. go_on, called now and then
+ * with the time so far, ends it by 0; NULL: nothing does. Of opts driver, cpus and ring_bytes count
+ * besides. Errors as csw_open's. */
+int csw_calibrate(struct csw_calibration *out, const char *trigger, const struct csw_opts *opts,
+		  int (*go_on)(void *ctx, uint64_t ns), void *ctx, struct csw_error *err);
 
 /* ---- what this machine can do ---- */
 

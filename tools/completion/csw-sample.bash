@@ -111,7 +111,7 @@ _csw_sample() {
 	elif [[ $cur == -* ]]; then
 		_csw_sample_add "" "$_csw_sample_options --" "$cur"
 	elif ((${#words[@]} == 1)); then
-		_csw_sample_add "" "list doctor verify report slices help" "$cur"
+		_csw_sample_add "" "list doctor verify calibrate report slices help" "$cur"
 	fi
 
 	[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=:] ]] && compopt -o nospace 2>/dev/null
