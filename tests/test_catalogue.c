@@ -636,6 +636,13 @@ static int percpu_find(const char *name, struct csw_percpu_variable *out, struct
 	return 0;
 }
 
+static int percpu_global(const char *name, uint64_t *address, uint64_t *bytes)
+{
+	*address = 0xffffffff82000010;
+	*bytes = 0;
+	return strcmp(name, "jiffies") ? -ENOENT : 0;
+}
+
 static int percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err)
 {
 	if (!kernel.has_bpf)
@@ -664,7 +671,7 @@ static void check_watch(const char *name, uint64_t address, uint64_t bytes, uint
 /* What the debug registers can watch, at the right address and no longer than it is. */
 static void test_watches(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_address };
+	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
 	char place[64], became[96];
 	struct csw_trigger t;
 
@@ -680,6 +687,7 @@ static void test_watches(void **state)
 	assert_int_equal(t.phase, CSW_PHASE_INSIDE);
 	assert_int_equal(t.per_switch, 1);
 	check_watch("mem_store:flags", 0xffff888000000022, 2, HW_BREAKPOINT_W, "mem:flags/2:w");
+	check_watch("mem_store:jiffies", 0xffffffff82000010, 8, HW_BREAKPOINT_W, "mem:jiffies/8:w");
 	check_watch("mem_store:0xffffffff81234564", 0xffffffff81234564, 4, HW_BREAKPOINT_W,
 		    "mem:0xffffffff81234564/4:w");
 	snprintf(became, sizeof(became), "mem:0x1001/1:%s in any process",
@@ -696,7 +704,7 @@ static void test_watches(void **state)
 
 static void test_watches_refused(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_address };
+	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
 
 	(void)state;
 	if (!csw_arch_watch_loads)

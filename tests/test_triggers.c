@@ -510,7 +510,7 @@ static int percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, stru
  * itself. */
 static void test_arm_watches(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_address };
+	static const struct csw_percpu_ops ops = { .find = percpu_find, .address = percpu_address };
 	struct csw_trigger t;
 
 	(void)state;

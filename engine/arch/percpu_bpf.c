@@ -139,7 +139,7 @@ static int real_find(const char *name, struct csw_percpu_variable *out, struct c
 	return 0;
 }
 
-int csw_percpu_global(const char *name, uint64_t *address, uint64_t *bytes)
+static int real_global(const char *name, uint64_t *address, uint64_t *bytes)
 {
 	struct symbol symbol = { .name = name };
 
@@ -328,7 +328,11 @@ static int real_address(uint64_t offset, unsigned cpu, uint64_t *address, struct
 	return ret;
 }
 
-static const struct csw_percpu_ops real_ops = { .find = real_find, .address = real_address };
+static const struct csw_percpu_ops real_ops = {
+	.find = real_find,
+	.global = real_global,
+	.address = real_address,
+};
 static const struct csw_percpu_ops *ops = &real_ops;
 
 void csw_percpu_set_ops_for_tests(const struct csw_percpu_ops *test_ops)
@@ -339,6 +343,11 @@ void csw_percpu_set_ops_for_tests(const struct csw_percpu_ops *test_ops)
 int csw_percpu_find(const char *name, struct csw_percpu_variable *out, struct csw_error *err)
 {
 	return ops->find(name, out, err);
+}
+
+int csw_percpu_global(const char *name, uint64_t *address, uint64_t *bytes)
+{
+	return ops->global(name, address, bytes);
 }
 
 int csw_percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err)

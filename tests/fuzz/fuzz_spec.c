@@ -13,6 +13,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "engine/error.h"
+#include "engine/percpu.h"
 #include "engine/spec.h"
 #include "engine/sysfs.h"
 #include "engine/triggers.h"
@@ -44,6 +46,30 @@ static int any_cpu(struct csw_cpu *out)
 }
 
 static const struct csw_tryout_ops made_up = { open_anything, close_it, any_cpu };
+
+/* Variables whose names begin with small letters are there, one for each CPU or one for all. */
+static int find_variable(const char *name, struct csw_percpu_variable *out, struct csw_error *err)
+{
+	*out = (struct csw_percpu_variable){ .offset = (uint64_t)(unsigned char)name[0] * 4,
+					     .bytes = strlen(name) };
+	return name[0] >= 'a' && name[0] <= 'm' ? 0 : csw_error_set(err, -ENOENT, "not there");
+}
+
+static int find_global(const char *name, uint64_t *address, uint64_t *bytes)
+{
+	*address = UINT64_MAX - strlen(name);
+	*bytes = 0;
+	return name[0] >= 'n' && name[0] <= 'z' ? 0 : -ENOENT;
+}
+
+static int any_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err)
+{
+	(void)err;
+	*address = ((uint64_t)cpu << 32) + offset;
+	return 0;
+}
+
+static const struct csw_percpu_ops made_up_memory = { find_variable, find_global, any_address };
 
 static char *copy_text(const uint8_t *from, size_t bytes)
 {
@@ -123,9 +149,11 @@ static void check_live(const char *trigger, const char *events, uint64_t sav, bo
 	if (!*trigger || (!all && csw_trigger_id(trigger) == CSW_TRIGGER_IDS))
 		trigger = "auto";
 	csw_tryout_set_ops_for_tests(&made_up);
+	csw_percpu_set_ops_for_tests(&made_up_memory);
 	csw_sysfs_set_root_for_tests("/nowhere");
 	check(&csw_perf_driver, trigger, events, sav, force);
 	csw_sysfs_set_root_for_tests("");
+	csw_percpu_set_ops_for_tests(NULL);
 	csw_tryout_set_ops_for_tests(NULL);
 }
 
