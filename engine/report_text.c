@@ -478,6 +478,9 @@ static void print_header(const struct report *r)
 	fprintf(r->file, "trigger %s", csw_escape(name, sizeof(name), s->trigger));
 	if (strcmp(s->trigger, s->trigger_became) != 0)
 		fprintf(r->file, " (%s)", csw_escape(name, sizeof(name), s->trigger_became));
+	/* Of a recording nobody can tell. */
+	if (strcmp(s->driver, "perfdata") != 0)
+		fputs(s->trigger_hardware ? ", hardware" : ", software", r->file);
 	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
 		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);

@@ -190,7 +190,7 @@ static void assert_lacks(const char *text, const char *part)
 static void test_text_in_full(void **state)
 {
 	static const char want[] =
-		"trigger switch (context-switches), sav 2, driver perf, 2 CPUs, 5.003 s\n"
+		"trigger switch (context-switches), software, sav 2, driver perf, 2 CPUs, 5.003 s\n"
 		"\n"
 		" PID   TID  COMM    SLICES  ONCPU(ms)  VOL  PRE  MIGR  page-faults  "
 		"task-clock(ms)  instructions:u  cycles:u  LLC_MISSES:u   IPC   MPKI\n"
