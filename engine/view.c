@@ -175,7 +175,7 @@ static void add_group(struct csw_table *t, const struct csw_view_groups *g, size
 		const struct csw_view_member *m = g->members + i;
 		const struct csw_agg_row *last;
 
-		size = csw_view_thread_size(g, i);
+		size = csw_view_thread_size(g, i, at + nr);
 		last = last_row(g, m, size);
 		name_row(t, to, g, m, last, i == at);
 		if (!add_thread(t, to, g, m, size))

@@ -267,12 +267,12 @@ size_t csw_view_group_size(const struct csw_view_groups *g, size_t at)
 	return i;
 }
 
-size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at)
+size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at, size_t end)
 {
 	const struct csw_view_member *m = g->members + at;
 	size_t i = 1;
 
-	while (at + i < g->nr && m[i].root == m->root && m[i].kind == m->kind)
+	while (at + i < end && m[i].root == m->root)
 		i++;
 	return i;
 }

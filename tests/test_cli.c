@@ -1,7 +1,7 @@
 /*
  * The command line, through the real binary: exit status, standard output and standard error of
  * each case. Without arguments on the simulated machine, which needs no permission; with the
- * argument "kernel" on the real one.
+ * argument "kernel" on the real one, and with a pattern behind it only the tests of such names.
  *
  * Invariant: a failure is one line on standard error that begins with the command's name, and
  * nothing on standard output; a success says nothing on standard error unless it was asked to.
@@ -1419,6 +1419,78 @@ static void test_cgroups(void **state)
 	expect(PERF "--by=cgroup -d 0.1 --format=json", 0, "\"cgroup\"", NULL);
 }
 
+/* A cgroup below the hierarchy's mount, to whose processes $GROUP/cgroup.procs leads; false: none
+ * can be made here. */
+static bool make_cgroup(void)
+{
+	char command[256], path[512];
+	FILE *pipe = popen("awk '$3 == \"cgroup2\" { print $2; exit }' /proc/mounts", "re");
+	bool found = pipe && fscanf(pipe, "%255s", command) == 1;
+
+	if (pipe)
+		pclose(pipe);
+	if (!found)
+		return false;
+	snprintf(path, sizeof(path), "%s/csw-test-%d", command, (int)getpid());
+	if (mkdir(path, 0755) < 0)
+		return false;
+	setenv("GROUP", path, 1);
+	return true;
+}
+
+#define MOVE "echo 0 >\"$GROUP/cgroup.procs\"; "
+
+/* The rows of one cgroup are one row, and they all add up: else the status is not 0. */
+static void assert_moved(const char *args)
+{
+	json_t *report = report_of(args), *row;
+	size_t i, here = 0;
+
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		const char *path = json_string_value(json_object_get(row, "cgroup"));
+
+		here += path && strstr(path, "/csw-test-") != NULL;
+	}
+	assert_int_equal(here, 1);
+	assert_int_equal(total_of(report, "page-faults", "difference"), 0);
+	json_decref(report);
+}
+
+/* Its row goes on in another one, and nobody else in scope has a row between the two. */
+static void test_a_program_changes_its_cgroup(void **state)
+{
+	const char *const programs[] = {
+		MOVE "exec true",
+		MOVE "true; true",
+		"(" MOVE "true); true",
+		"true; " MOVE "(true; exec true) & wait",
+	};
+	pid_t pid;
+	char args[256];
+
+	(void)state;
+	if (!make_cgroup()) {
+		printf("skip: a program changes its cgroup: none can be made here\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		snprintf(args, sizeof(args), PERF "--by=cgroup --format=json -- sh -c '%s'",
+			 programs[i]);
+		assert_moved(args);
+	}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", "sleep 0.5; " MOVE "exec sleep 0.1", NULL);
+		_exit(99);
+	}
+	snprintf(args, sizeof(args), PERF "--by=cgroup --format=json -p %d", (int)pid);
+	assert_moved(args);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(rmdir(getenv("GROUP")), 0);
+}
+
 /* ---- on the real kernel: time and signals ---- */
 
 /* Its handlers are installed: from now on no signal is lost, nor kills it. */
@@ -1883,6 +1955,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_scope_selects_rows),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_a_program_changes_its_cgroup),
 		cmocka_unit_test(test_signals_end_the_run),
 		cmocka_unit_test(test_second_interrupt),
 		cmocka_unit_test(test_no_program_is_left),
@@ -1898,6 +1971,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_progress),
 	};
 
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	if (argc > 1 && strcmp(argv[1], "kernel") == 0)
 		return truth_refused() ? truth_skip(truth_refused())
 				       : cmocka_run_group_tests_name("cli on the kernel", kernel,

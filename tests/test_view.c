@@ -585,6 +585,32 @@ static void test_by_cgroup(void **state)
 	assert_nothing_fell_off(f);
 }
 
+/* Nobody else's row lies between the two of a thread that moved: each belongs to its own group. */
+static void test_a_thread_alone_in_two_cgroups(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 8, "sh"), child;
+
+	csw_aggregation_row(&f->agg, before)->cgroup = 1;
+	csw_aggregation_row(&f->agg, before)->flags |= CSW_ROW_IN_SCOPE;
+	csw_aggregation_row(&f->agg, move(f, before, 2, 1, 50, "true"))->flags |= CSW_ROW_IN_SCOPE;
+	child = add(f, CSW_KIND_THREAD, 11, 11, 2, 1, 4, "true");
+	csw_aggregation_row(&f->agg, child)->cgroup = 2;
+	csw_aggregation_row(&f->agg, child)->flags |= CSW_ROW_IN_SCOPE;
+	for (int scoped = 0; scoped < 2; scoped++) {
+		f->result.scoped = scoped;
+		make(f, CSW_BY_CGROUP);
+		assert_int_equal(csw_table_rows(f->table), 2);
+		assert_string_equal(csw_table_row(f->table, 0)->cgroup, "/b");
+		assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 2);
+		assert_int_equal(value(f, 0, 0), 54);
+		assert_string_equal(csw_table_row(f->table, 1)->cgroup, "/a");
+		assert_int_equal(csw_table_row(f->table, 1)->nr_threads, 1);
+		assert_int_equal(value(f, 1, 0), 8);
+		assert_nothing_fell_off(f);
+	}
+}
+
 /* A row's number is used again: what continues another may lie before it. */
 static void test_a_chain_in_whatever_order(void **state)
 {
@@ -927,6 +953,7 @@ int main(void)
 		TEST(test_summary_sizes),
 		TEST(test_a_moved_thread_is_one_row),
 		TEST(test_by_cgroup),
+		TEST(test_a_thread_alone_in_two_cgroups),
 		TEST(test_a_chain_in_whatever_order),
 		TEST(test_a_thread_that_leaves_the_scope),
 		TEST(test_by_comm),
