@@ -23,6 +23,7 @@ struct lines {
 	struct csw_output *out;
 	char **names; /* of the counters */
 	size_t nr_names;
+	bool unread; /* whoever read the lines has had enough */
 };
 
 /* As the reports do: a text that begins like a formula is none, control bytes are none. */
@@ -96,11 +97,16 @@ static int on_slice(void *ctx, const struct csw_slice *slice)
 {
 	struct lines *l = ctx;
 
+	if (l->unread)
+		return 0;
 	if (l->o->format == CSW_FORMAT_JSON)
 		put_json(l, slice);
 	else
 		put_csv(l, slice);
-	return ferror(l->out->file) ? -EIO : 0;
+	if (!ferror(l->out->file))
+		return 0;
+	l->unread = csw_output_is_unread(l->out->file);
+	return l->unread ? 0 : -EIO;
 }
 
 static int opened(void *ctx, struct csw_session *s, struct csw_error *err)
@@ -138,18 +144,30 @@ static int started(void *ctx, struct csw_session *s, struct csw_error *err)
 	return 0;
 }
 
-/* SIGUSR1: there is no table. */
-static int show_nothing(void *ctx, const struct csw_session *s)
+/* SIGUSR1: there is no table, but lines that wait for their number. A failure shows at the next. */
+static void flush_lines(void *ctx)
 {
-	(void)ctx;
-	(void)s;
-	return 0;
+	const struct lines *l = ctx;
+
+	if (!l->unread)
+		fflush(l->out->file);
+}
+
+static bool is_enough(void *ctx)
+{
+	const struct lines *l = ctx;
+
+	return l->unread;
 }
 
 static int write_lines(struct lines *l)
 {
 	struct csw_run_hooks hooks = {
-		.opened = opened, .started = started, .show = show_nothing, .ctx = l
+		.opened = opened,
+		.started = started,
+		.asked = flush_lines,
+		.is_enough = is_enough,
+		.ctx = l,
 	};
 	struct csw_error err = { .code = 0 };
 	struct csw_run_result result;
@@ -162,7 +180,9 @@ static int write_lines(struct lines *l)
 	if (err.text[0])
 		csw_complain("%s: %s", l->o->input, err.text);
 	csw_close(result.session);
-	if (csw_output_commit(l->out) < 0)
+	if (!l->unread && fflush(l->out->file))
+		l->unread = csw_output_is_unread(l->out->file);
+	if (!l->unread && csw_output_commit(l->out) < 0)
 		status = l->o->command ? EXIT_SELF : EXIT_FAILED;
 	return status ? status : result.program_status;
 }
@@ -193,8 +213,6 @@ static int check(const struct csw_options *o)
 				: o->rate      ? "--rate"
 				: o->histogram ? "--histogram"
 				: o->header    ? "--header"
-				: o->pids.nr   ? "-p"
-				: o->comms     ? "--comm"
 					       : NULL;
 
 	if (senseless)

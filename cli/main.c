@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +41,11 @@ static void complain_of_stdout(int error)
 		     error ? csw_output_error(error) : "");
 }
 
+/* Who has read enough of a list has closed it: that is no failure, and nothing to speak of. */
 static int finish_stdout(void)
 {
 	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || csw_output_is_unread(stdout))
 		return 0;
 	complain_of_stdout(errno);
 	return EXIT_FAILED;
@@ -57,17 +59,20 @@ static int inform(uint32_t info)
 
 	signal(SIGPIPE, SIG_IGN);
 	ret = csw_options_inform(info);
-	if (ret < 0)
-		complain_of_stdout(-ret);
-	return ret < 0 ? EXIT_FAILED : 0;
+	if (ret == 0 || csw_output_is_unread(stdout))
+		return 0;
+	complain_of_stdout(-ret);
+	return EXIT_FAILED;
 }
 
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool counts; /* may run a program, and what it has until a signal is worth its end */
 } commands[] = {
-	{ "list", csw_cmd_list },     { "doctor", csw_cmd_doctor }, { "verify", csw_cmd_verify },
-	{ "report", csw_cmd_report }, { "slices", csw_cmd_slices },
+	{ "list", csw_cmd_list, false },     { "doctor", csw_cmd_doctor, false },
+	{ "verify", csw_cmd_verify, false }, { "report", csw_cmd_report, false },
+	{ "slices", csw_cmd_slices, true },
 };
 
 static const struct command *find_command(const char *name)
@@ -83,7 +88,10 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
 	int status, finished;
 
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a line that says so */
+	if (command->counts)
+		csw_signals_catch();
+	else
+		signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error */
 	status = command->run(argc, argv);
 	finished = finish_stdout();
 	return status ? status : finished;

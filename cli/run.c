@@ -159,6 +159,10 @@ static int answer(struct run *r, struct csw_error *err)
 {
 	int ret;
 
+	if (r->hooks->asked) {
+		r->hooks->asked(r->hooks->ctx);
+		return 0;
+	}
 	if (r->o->interval_ns || r->delaying)
 		return 0;
 	ret = csw_tick(r->s, err);
@@ -174,6 +178,8 @@ static bool is_over(struct run *r)
 	if (o->command && csw_program_has_ended(&r->program))
 		return true;
 	if (interrupted && !o->command)
+		return true;
+	if (!o->command && r->hooks->is_enough && r->hooks->is_enough(r->hooks->ctx))
 		return true;
 	if (!o->command && !o->has_duration && csw_watch_is_over(&r->watch))
 		return true;

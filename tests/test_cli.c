@@ -612,8 +612,8 @@ static void test_stdout_that_fails(void **state)
 	expect("-d 0.1 -o \"$DIR/report\" " SIM " >&- 2>&- <&-", 0, NULL, NULL);
 }
 
-/* Nobody reads the pipe any more. */
-static void expect_epipe(const char *args)
+/* Nobody reads the pipe any more. err as of expect(). */
+static void expect_epipe(const char *args, int status, const char *err)
 {
 	struct run run;
 	int pipes[2];
@@ -622,17 +622,39 @@ static void expect_epipe(const char *args)
 	close(pipes[0]);
 	start_on(&run, args, pipes[1], -1);
 	finish(&run);
-	judge(&run, args, 1, NULL, "cannot write to the standard output: its reader has closed it");
+	judge(&run, args, status, NULL, err);
 	release(&run);
 }
 
+/* A report that nobody gets is a failure; of a list, or of lines without end, the reader may have
+ * had enough. */
 static void test_closed_pipe(void **state)
 {
+	static const char closed[] =
+		"cannot write to the standard output: its reader has closed it";
+
 	(void)state;
-	expect_epipe("-d 0.1 " SIM);
-	expect_epipe("-d 1000 -I 100 --format=json " SIM);
-	expect_epipe("--help");
-	expect_epipe("list events");
+	expect_epipe("-d 0.1 " SIM, 1, closed);
+	expect_epipe("-d 1000 -I 100 --format=json " SIM, 1, closed);
+	expect_epipe("--help", 0, NULL);
+	expect_epipe("help", 0, NULL);
+	expect_epipe("list events", 0, NULL);
+	expect_epipe("list triggers --json", 0, NULL);
+	expect_epipe("slices -d 0.01 " SIM, 0, NULL);
+	expect_epipe("slices -d 1000 " SIM, 0, NULL);
+	expect("list events >/dev/full", 1, NULL, "cannot write to the standard output");
+}
+
+/* Its status is the last check's, whoever reads how much of it. */
+static void test_doctor_on_a_closed_pipe(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, "doctor");
+	finish(&run);
+	expect_epipe("doctor", run.status, NULL);
+	release(&run);
 }
 
 /* ---- formats and columns ---- */
@@ -1775,6 +1797,118 @@ static void test_sigusr1_replaces_the_file(void **state)
 	remove_file("asked");
 }
 
+/* Every line of it has as many columns as the first, and none is cut off. */
+static void assert_whole_lines(char *text)
+{
+	size_t columns = 0;
+
+	for (char *line = text, *end; *line; line = end + 1) {
+		size_t commas = 0;
+
+		end = strchr(line, '\n');
+		if (!end)
+			fail_msg("the last line is not whole: %s", line);
+		for (const char *c = line; c < end; c++)
+			commas += *c == ',';
+		columns = columns ? columns : commas;
+		assert_int_equal(commas, columns);
+	}
+	assert_true(columns > 8);
+	assert_true(count_lines(text) > 2);
+}
+
+static void test_signals_end_the_slices(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct run run;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		start(&run, "slices --driver=perf -o \"$DIR/slices\"");
+		await_handlers(&run);
+		sleep_ms(200);
+		kill(run.pid, signals[i]);
+		finish(&run);
+		judge(&run, "slices until a signal", 0, NULL, NULL);
+		text = file_text("slices");
+		assert_non_null(text);
+		assert_whole_lines(text);
+		free(text);
+		release(&run);
+		remove_file("slices");
+	}
+	start(&run, "slices --driver=perf -o \"$DIR/slices\" -- sh -c "
+		    "'trap \"exit 9\" TERM; while :; do sleep 0.05; done'");
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGTERM);
+	finish(&run);
+	judge(&run, "slices of a program until SIGTERM", 9, NULL, NULL);
+	assert_int_equal(count_files("slices"), 1);
+	release(&run);
+	remove_file("slices");
+}
+
+/* SIGUSR1 writes the lines that are there; no slice is cut by it. */
+static void test_sigusr1_flushes_the_slices(void **state)
+{
+	struct run run;
+	char *text = NULL;
+
+	(void)state;
+	start(&run, "slices --driver=perf -d 2");
+	await_handlers(&run);
+	sleep_ms(300);
+	for (int i = 0; i < 100 && (!text || !count_lines(text)); i++) {
+		kill(run.pid, SIGUSR1);
+		sleep_ms(20);
+		free(text);
+		text = read_all(run.out);
+	}
+	assert_true(count_lines(text) > 0);
+	free(text);
+	finish(&run);
+	judge(&run, "slices and SIGUSR1", 0, "time_ns", NULL);
+	assert_whole_lines(run.stdout_text);
+	release(&run);
+}
+
+/* What is out of scope has no line. */
+static void test_slices_of_a_scope(void **state)
+{
+	static const char *const scopes[] = {
+		"-- sh -c 'true; sleep 0.05'",
+		"--comm=sh -- sh -c 'sleep 0.05; true'",
+		"-p $$ -d 0.3", /* csw-sample itself: it has taken the shell's place */
+		"-t $$ -d 0.3",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(scopes) / sizeof(*scopes); i++) {
+		json_t *lines, *line;
+		char args[128], *text;
+		size_t j, found = 0;
+
+		snprintf(args, sizeof(args), "slices --driver=perf --format=json %s", scopes[i]);
+		text = output_of(args);
+		lines = parse_lines(text);
+		json_array_foreach(lines, j, line)
+		{
+			const char *comm = json_string_value(json_object_get(line, "comm"));
+
+			found += is_kind(line, "thread") || is_kind(line, "self");
+			assert_false(is_kind(line, "idle") || is_kind(line, "kernel"));
+			assert_true(i < 2 || !is_kind(line, "thread"));
+			assert_true(i != 1 || !is_kind(line, "thread") || !strcmp(comm, "sh"));
+		}
+		if (!found)
+			fail_msg("%s: no line is in scope", args);
+		json_decref(lines);
+		free(text);
+	}
+}
+
 static void test_real_intervals(void **state)
 {
 	json_t *intervals, *interval;
@@ -1907,6 +2041,8 @@ static int remove_dir(void **state)
 	char command[128];
 
 	(void)state;
+	if (getenv("GROUP"))
+		rmdir(getenv("GROUP")); /* where its test has failed */
 	snprintf(command, sizeof(command), "rm -rf -- './%s'", dir);
 	return system(command);
 }
@@ -1925,6 +2061,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sigterm_while_the_pipe_is_full),
 		cmocka_unit_test(test_stdout_that_fails),
 		cmocka_unit_test(test_closed_pipe),
+		cmocka_unit_test(test_doctor_on_a_closed_pipe),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_trigger_and_events),
 		cmocka_unit_test(test_views),
@@ -1965,6 +2102,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_who_did_not_run),
 		cmocka_unit_test(test_sigusr1_shows_the_table),
 		cmocka_unit_test(test_sigusr1_replaces_the_file),
+		cmocka_unit_test(test_signals_end_the_slices),
+		cmocka_unit_test(test_sigusr1_flushes_the_slices),
+		cmocka_unit_test(test_slices_of_a_scope),
 		cmocka_unit_test(test_real_intervals),
 		cmocka_unit_test(test_reader_goes_away),
 		cmocka_unit_test(test_real_delay),

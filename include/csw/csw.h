@@ -177,9 +177,11 @@ struct csw_slice {
 	const uint64_t *values; /* of each counter, in the table's order */
 };
 
-/* Calls fn for each slice while the session is polled and stopped; per thread, slices add up to its
- * row (ordinary samples of a recording are no slices). A return value other than 0 makes the call
- * fail with it, which should be a -errno. Call it before csw_start. */
+/* Calls fn for each slice in scope while the session is polled and stopped, and for those that
+ * cannot be given to anybody; per thread, slices add up to its row from when it came into scope
+ * (ordinary samples of a recording are no slices). Without a scope they add up to the counters. A
+ * return value other than 0 makes the call fail with it, which should be a -errno. Call it before
+ * csw_start. */
 int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_slice *slice),
 		 void *ctx, struct csw_error *err);
 
