@@ -247,12 +247,26 @@ static int take_seconds(const char **text, uint64_t *out_ns)
 	return 0;
 }
 
+/* Where only one of the two is counted from the first sample, the recording alone can tell. */
+static int check_order(const struct csw_options *o, const char *arg)
+{
+	bool from_first = o->time_flags & CSW_TIME_FROM_FIRST;
+	bool to_first = o->time_flags & CSW_TIME_TO_FIRST;
+
+	if (from_first != to_first || o->from_ns <= o->to_ns)
+		return 0;
+	csw_complain("--time=%s: FROM must not be later than TO", arg);
+	return -EINVAL;
+}
+
 /* "FROM,TO", each with or without a + before it, either of them missing. */
 static int parse_time(struct csw_options *o, const char *arg)
 {
 	const char *c = arg;
+	bool has_to;
 	int ret = 0;
 
+	o->time_flags = 0;
 	if (*c == '+') {
 		o->time_flags |= CSW_TIME_FROM_FIRST;
 		c++;
@@ -265,10 +279,11 @@ static int parse_time(struct csw_options *o, const char *arg)
 			o->time_flags |= CSW_TIME_TO_FIRST;
 			c++;
 		}
-		if (*c || (o->time_flags & CSW_TIME_TO_FIRST))
+		has_to = *c || (o->time_flags & CSW_TIME_TO_FIRST);
+		if (has_to)
 			ret = take_seconds(&c, &o->to_ns);
 		if (ret == 0 && !*c)
-			return 0;
+			return has_to ? check_order(o, arg) : 0;
 	}
 	csw_complain("--time=%s: must be FROM,TO in seconds, such as 12.5,13 or +1,+2", arg);
 	return -EINVAL;

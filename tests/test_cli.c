@@ -1108,6 +1108,12 @@ static void test_recording_usage(void **state)
 	expect("report -i x -C 0", 2, NULL, "leave out -C");
 	expect("report -i x --time=1", 2, NULL, "FROM,TO");
 	expect("report -i x --time=1,+", 2, NULL, "FROM,TO");
+	expect("report -i x --time=2,1.5", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=+2,+1", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=2,0", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=2,2", 1, NULL, "x: cannot open it");
+	expect("report -i x --time=+2,1", 1, NULL, "x: cannot open it");
+	expect("report -i x --time=2,", 1, NULL, "x: cannot open it");
 	expect("report -i x --header", 1, NULL, "x: cannot open it");
 	expect("-i x", 2, NULL, "csw-sample report -i FILE");
 	expect("--comm=x", 2, NULL, "csw-sample report -i FILE");

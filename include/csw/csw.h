@@ -98,7 +98,7 @@ struct csw_opts {
 	 * meaning. */
 	const char *input;
 	uint64_t from_ns, to_ns; /* of a recording: what lies between these times of its clock, 0:
-				    no limit */
+				    no limit; -ENODATA from csw_stop when nothing does */
 	const char *comms;       /* only threads of these names, separated by commas, in scope */
 };
 
