@@ -99,6 +99,11 @@ static int run_command(const struct command *command, int argc, char **argv)
 
 /* ---- measuring ---- */
 
+static int show_begin(void *ctx, struct csw_session *s, struct csw_error *err)
+{
+	return csw_show_begin(ctx, s, err);
+}
+
 static int show_now(void *ctx, const struct csw_session *s)
 {
 	return csw_show_now(ctx, s);
@@ -108,7 +113,7 @@ static int sample(const struct csw_options *o, struct csw_output *out)
 {
 	int failed = o->command ? EXIT_SELF : EXIT_FAILED;
 	struct csw_show show = { .o = o, .out = out };
-	struct csw_run_hooks hooks = { .show = show_now, .ctx = &show };
+	struct csw_run_hooks hooks = { .started = show_begin, .show = show_now, .ctx = &show };
 	struct csw_run_result result;
 	int status = csw_run(&result, o, &hooks);
 

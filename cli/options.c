@@ -124,7 +124,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  csw-sample -- make -j4\n"
 	"      page faults and CPU time of each thread that make and its children had\n"
-	"  csw-sample -e page-faults,context-switches --by=process --top=20 -d 10\n"
+	"  csw-sample -e page-faults,major-faults --by=process --top=20 -d 10\n"
 	"      ten seconds of the machine, the 20 processes with most page faults\n"
 	"  csw-sample -e syscalls:sys_enter_read -p 4242 -I 1000\n"
 	"      how often each thread of process 4242 reads, every second until it ends\n"

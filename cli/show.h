@@ -26,6 +26,10 @@ struct csw_show {
 	bool broken; /* a table's numbers did not add up; said once */
 };
 
+/* Counting has begun: is what is appended to of the same kind? A measurement shall not be spent on
+ * a file that nobody could read. 0 or -errno, the reason printed or in *err. */
+int csw_show_begin(struct csw_show *show, const struct csw_session *s, struct csw_error *err);
+
 /* An interval, or what SIGUSR1 asked for; complete for whoever reads the output. 0 or -errno, the
  * reason printed. */
 int csw_show_now(struct csw_show *show, const struct csw_session *s);

@@ -935,6 +935,31 @@ static void test_intervals_append(void **state)
 	remove_file("log");
 }
 
+/* Columns of another kind would be read as those of the first line. */
+static void test_intervals_do_not_append_to_other_columns(void **state)
+{
+	static const char *const others[] = {
+		SIM "-d 0.5 -I 250 --format=csv -e cycles -o \"$DIR/log\"",
+		SIM "-d 0.5 -I 250 --format=csv --rate -o \"$DIR/log\"",
+	};
+	char *before;
+
+	(void)state;
+	remove_file("log");
+	expect(SIM "-d 0.5 -I 250 --format=csv -o \"$DIR/log\"", 0, NULL, NULL);
+	before = file_text("log");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		expect(others[i], 1, NULL, "/log has other columns than these");
+	assert_file("log", before);
+	/* Another order and fewer rows have the same ones. */
+	expect(SIM "-d 0.5 -I 250 --format=csv --sort=tid --top=3 -o \"$DIR/log\"", 0, NULL, NULL);
+	free(before);
+	put_file("log", "some text\n");
+	expect(others[0], 1, NULL, "/log has other columns than these");
+	assert_file("log", "some text\n");
+	remove_file("log");
+}
+
 /* What comes after the delay is what an interval that begins there holds. */
 static void test_delay(void **state)
 {
@@ -1751,6 +1776,26 @@ static void test_who_did_not_run(void **state)
 	assert_int_equal(waitpid(busy, NULL, 0), busy);
 }
 
+/* Every line of it has as many columns as the first, and none is cut off. */
+static void assert_whole_lines(char *text)
+{
+	size_t columns = 0;
+
+	for (char *line = text, *end; *line; line = end + 1) {
+		size_t commas = 0;
+
+		end = strchr(line, '\n');
+		if (!end)
+			fail_msg("the last line is not whole: %s", line);
+		for (const char *c = line; c < end; c++)
+			commas += *c == ',';
+		columns = columns ? columns : commas;
+		assert_int_equal(commas, columns);
+	}
+	assert_true(columns > 8);
+	assert_true(count_lines(text) > 2);
+}
+
 static void test_sigusr1_shows_the_table(void **state)
 {
 	json_t *reports, *first, *second;
@@ -1774,6 +1819,58 @@ static void test_sigusr1_shows_the_table(void **state)
 	assert_int_equal(total_of(second, "page-faults", "difference"), 0);
 	json_decref(reports);
 	release(&run);
+}
+
+/* As the intervals of -I: one header, and in every line the time. */
+static void test_sigusr1_as_csv(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, PERF "-d 1.2 --format=csv");
+	await_handlers(&run);
+	sleep_ms(500);
+	kill(run.pid, SIGUSR1);
+	finish(&run);
+	judge(&run, "SIGUSR1 as CSV", 0, "time,kind,pid", NULL);
+	assert_int_equal(count_parts(run.stdout_text, "kind,pid"), 1);
+	assert_whole_lines(run.stdout_text);
+	release(&run);
+	start(&run, PERF "-d 0.2 --format=csv");
+	finish(&run);
+	assert_int_equal(strncmp(run.stdout_text, "kind,pid", 8), 0);
+	release(&run);
+}
+
+static void test_hint_of_context_switches(void **state)
+{
+	(void)state;
+	expect("--driver=perf -e page-faults,context-switches -- true", 0, "context-switches",
+	       "SLICES, VOL and PRE");
+	expect("--driver=perf -q -e cs -- true", 0, "cs", NULL);
+	expect("--driver=perf -e page-faults -- true", 0, "page-faults", NULL);
+}
+
+static void test_says_what_to_expect(void **state)
+{
+	struct run run;
+	char args[128];
+	pid_t pid = start_sleeper(PATIENCE_MS);
+
+	(void)state;
+	start(&run, PERF_LOUD);
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGTERM);
+	finish(&run);
+	judge(&run, "no length", 0, "page-faults", "counting until SIGINT (Ctrl-C) or SIGTERM");
+	release(&run);
+	snprintf(args, sizeof(args), PERF_LOUD "-p %d -- true", (int)pid);
+	expect(args, 0, "[other]", "no thread of true is among those of -p");
+	snprintf(args, sizeof(args), PERF_LOUD "-t %d -- true", (int)pid);
+	expect(args, 0, "[other]", "-d 5");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 static void test_sigusr1_replaces_the_file(void **state)
@@ -1803,26 +1900,6 @@ static void test_sigusr1_replaces_the_file(void **state)
 	remove_file("asked");
 }
 
-/* Every line of it has as many columns as the first, and none is cut off. */
-static void assert_whole_lines(char *text)
-{
-	size_t columns = 0;
-
-	for (char *line = text, *end; *line; line = end + 1) {
-		size_t commas = 0;
-
-		end = strchr(line, '\n');
-		if (!end)
-			fail_msg("the last line is not whole: %s", line);
-		for (const char *c = line; c < end; c++)
-			commas += *c == ',';
-		columns = columns ? columns : commas;
-		assert_int_equal(commas, columns);
-	}
-	assert_true(columns > 8);
-	assert_true(count_lines(text) > 2);
-}
-
 static void test_signals_end_the_slices(void **state)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -1831,7 +1908,7 @@ static void test_signals_end_the_slices(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-		start(&run, "slices --driver=perf -o \"$DIR/slices\"");
+		start(&run, "slices -q --driver=perf -o \"$DIR/slices\"");
 		await_handlers(&run);
 		sleep_ms(200);
 		kill(run.pid, signals[i]);
@@ -1844,7 +1921,7 @@ static void test_signals_end_the_slices(void **state)
 		release(&run);
 		remove_file("slices");
 	}
-	start(&run, "slices --driver=perf -o \"$DIR/slices\" -- sh -c "
+	start(&run, "slices -q --driver=perf -o \"$DIR/slices\" -- sh -c "
 		    "'trap \"exit 9\" TERM; while :; do sleep 0.05; done'");
 	await_handlers(&run);
 	sleep_ms(300);
@@ -2079,6 +2156,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_intervals_that_divide_the_run),
 		cmocka_unit_test(test_intervals_as_csv_and_text),
 		cmocka_unit_test(test_intervals_append),
+		cmocka_unit_test(test_intervals_do_not_append_to_other_columns),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_completion),
@@ -2107,6 +2185,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ignored_signals_stay_ignored),
 		cmocka_unit_test(test_who_did_not_run),
 		cmocka_unit_test(test_sigusr1_shows_the_table),
+		cmocka_unit_test(test_sigusr1_as_csv),
+		cmocka_unit_test(test_says_what_to_expect),
+		cmocka_unit_test(test_hint_of_context_switches),
 		cmocka_unit_test(test_sigusr1_replaces_the_file),
 		cmocka_unit_test(test_signals_end_the_slices),
 		cmocka_unit_test(test_sigusr1_flushes_the_slices),
