@@ -302,6 +302,9 @@ static const char *remedy(const struct csw_show *show)
 		       "kernel.perf_event_max_sample_rate";
 	if (show->sav > 1)
 		return "several threads share a sample, try a smaller --sav";
+	if (!show->by_switch && !show->unseen)
+		return "this trigger is not known to come once at every switch, so it proves no "
+		       "owner; try --trigger=switch";
 	return show->by_switch ? "some switches left no record here"
 			       : "some switches left no record, try --trigger=switch";
 }

@@ -1851,6 +1851,35 @@ static void test_hint_of_context_switches(void **state)
 	expect("--driver=perf -e page-faults -- true", 0, "page-faults", NULL);
 }
 
+/* Where libpfm4 knows the kernel's tracepoints as well, which it does only on a real machine. */
+static void test_names_of_tracepoints(void **state)
+{
+	char *list;
+
+	(void)state;
+	expect("--driver=perf -q -e sched:sched_swich -- true", 2, NULL,
+	       "there is no tracepoint sched:sched_swich; nearest: sched:sched_switch");
+	expect("--driver=perf -q -e sched_switch -- true", 2, NULL, "nearest: sched:sched_switch");
+	expect("--driver=perf -q -e sched: -- true", 2, NULL, "its name is missing");
+	list = output_of("list events sched_switch");
+	assert_non_null(strstr(list, "sched:sched_switch"));
+	assert_null(strstr(list, "perf::"));
+	free(list);
+}
+
+/* Nothing was lost: it is the trigger that proves nothing. */
+static void test_trigger_that_is_no_switch(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, "--driver=perf --trigger=sched:sched_switch -- true");
+	finish(&run);
+	judge(&run, "a trigger that proves no owner", 0, "sched:sched_switch",
+	      "this trigger is not known to come once at every switch");
+	release(&run);
+}
+
 static void test_says_what_to_expect(void **state)
 {
 	struct run run;
@@ -2187,6 +2216,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sigusr1_shows_the_table),
 		cmocka_unit_test(test_sigusr1_as_csv),
 		cmocka_unit_test(test_says_what_to_expect),
+		cmocka_unit_test(test_names_of_tracepoints),
+		cmocka_unit_test(test_trigger_that_is_no_switch),
 		cmocka_unit_test(test_hint_of_context_switches),
 		cmocka_unit_test(test_sigusr1_replaces_the_file),
 		cmocka_unit_test(test_signals_end_the_slices),
