@@ -99,7 +99,7 @@ int csw_cmd_doctor(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
-		if (strcmp(argv[i], "--json")) {
+		if (!csw_options_json(argc, argv, &i)) {
 			csw_complain("doctor: there is no option or argument %s; see csw-sample "
 				     "doctor --help",
 				     argv[i]);

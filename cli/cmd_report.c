@@ -75,31 +75,6 @@ static int show_tables(const struct csw_options *o, struct csw_output *out)
 	return damage < 0 ? EXIT_FAILED : 0;
 }
 
-/* What says how to count says nothing of what was counted. */
-static const char *live_option(const struct csw_options *o)
-{
-	return o->command       ? "the program after --"
-	       : o->trigger     ? "--trigger"
-	       : o->tids.nr     ? "-t"
-	       : o->cgroup      ? "--cgroup"
-	       : o->cpus        ? "-C"
-	       : o->interval_ns ? "-I"
-	       : o->sav         ? "--sav"
-				: NULL;
-}
-
-static int check(const struct csw_options *o)
-{
-	const char *live = live_option(o);
-
-	if (!o->input)
-		csw_complain(
-			"report: say which recording: -i FILE, or -i - for the standard input");
-	else if (live)
-		csw_complain("report: a recording is read: leave out %s", live);
-	return o->input && !live ? 0 : -EINVAL;
-}
-
 static int report(const struct csw_options *o)
 {
 	struct csw_output out;
@@ -114,12 +89,10 @@ static int report(const struct csw_options *o)
 int csw_cmd_report(int argc, char **argv)
 {
 	struct csw_options o;
-	int ret = csw_options_parse(&o, argc, argv), status;
+	int ret = csw_options_parse(&o, CSW_USE_REPORT, argc, argv), status;
 
 	if (ret == 0 && o.info)
-		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
-	else if (ret == 0 && check(&o) < 0)
-		status = EXIT_USAGE;
+		status = csw_options_inform(CSW_USE_REPORT, o.info) < 0 ? EXIT_FAILED : 0;
 	else
 		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : report(&o);
 	csw_options_free(&o);

@@ -202,33 +202,13 @@ static int slices(const struct csw_options *o)
 	return status;
 }
 
-/* A line is of one slice, whoever is shown: what sums, sorts and folds has no meaning. */
-static int check(const struct csw_options *o)
-{
-	const char *senseless = o->interval_ns ? "-I"
-				: o->delay_ns  ? "--delay"
-				: o->sort      ? "--sort"
-				: o->top       ? "--top"
-				: o->by        ? "--by"
-				: o->rate      ? "--rate"
-				: o->histogram ? "--histogram"
-				: o->header    ? "--header"
-					       : NULL;
-
-	if (senseless)
-		csw_complain("slices: every slice is a line: leave out %s", senseless);
-	return senseless ? -EINVAL : 0;
-}
-
 int csw_cmd_slices(int argc, char **argv)
 {
 	struct csw_options o;
-	int ret = csw_options_parse(&o, argc, argv), status;
+	int ret = csw_options_parse(&o, CSW_USE_SLICES, argc, argv), status;
 
 	if (ret == 0 && o.info)
-		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
-	else if (ret == 0 && check(&o) < 0)
-		status = EXIT_USAGE;
+		status = csw_options_inform(CSW_USE_SLICES, o.info) < 0 ? EXIT_FAILED : 0;
 	else
 		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : slices(&o);
 	csw_options_free(&o);

@@ -58,7 +58,7 @@ static int inform(uint32_t info)
 	int ret;
 
 	signal(SIGPIPE, SIG_IGN);
-	ret = csw_options_inform(info);
+	ret = csw_options_inform(CSW_USE_COUNT, info);
 	if (ret == 0 || csw_output_is_unread(stdout))
 		return 0;
 	complain_of_stdout(-ret);
@@ -95,6 +95,23 @@ static int run_command(const struct command *command, int argc, char **argv)
 	status = command->run(argc, argv);
 	finished = finish_stdout();
 	return status ? status : finished;
+}
+
+/* help [COMMAND]; about the command itself where it is asked for with an option. */
+static int help(int argc, char **argv)
+{
+	static char option[] = "--help";
+	const struct command *command = find_command(argc == 2 ? argv[1] : NULL);
+
+	if (argc == 1 || (argc == 2 && argv[1][0] == '-') ||
+	    (argc == 2 && strcmp(argv[1], "help") == 0))
+		return inform(CSW_INFO_HELP);
+	if (command)
+		return run_command(command, 2, (char *[]){ argv[1], option, NULL });
+	csw_complain(
+		"help: %s: unexpected; there is help of list, doctor, verify, report and slices",
+		argv[argc - 1]);
+	return EXIT_USAGE;
 }
 
 /* ---- measuring ---- */
@@ -153,13 +170,11 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	if (command)
 		return run_command(command, argc - 1, argv + 1);
-	if (argc == 2 && strcmp(argv[1], "help") == 0)
-		return inform(CSW_INFO_HELP);
-	status = csw_options_parse(&o, argc, argv);
+	if (argc > 1 && strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
+	status = csw_options_parse(&o, CSW_USE_COUNT, argc, argv);
 	if (status < 0)
 		status = status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	else if (csw_recording_option(&o))
-		status = EXIT_USAGE;
 	else
 		status = o.info ? inform(o.info) : measure(&o);
 	csw_options_free(&o);

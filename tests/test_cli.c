@@ -356,7 +356,8 @@ static void test_help_teaches(void **state)
 	free(same);
 	free(brief);
 	expect("--version", 0, "csw-sample ", NULL);
-	expect("help me", 2, NULL, "unexpected");
+	expect("help me", 2, NULL, "me: unexpected");
+	expect("help list me", 2, NULL, "me: unexpected");
 }
 
 static void test_commands(void **state)
@@ -397,6 +398,10 @@ static void test_bad_usage(void **state)
 		{ "--by=core", "thread, process, comm, cgroup or cpu" },
 		{ "--format=xml", "table, json or csv" },
 		{ "--", "no program" },
+		{ "--sort=cgroup", "without --by=cgroup or --cgroup=PATH" },
+		{ "-o --by=cpu", "-o: its value is missing: --by=cpu is an option" },
+		{ "--sort -d 3", "--sort: its value is missing: -d is an option" },
+		{ "-e -V", "-e: its value is missing" },
 		{ "ls", "stands after --" },
 		{ "--driver=nonsense", "nonsense" },
 		{ SIM "--event=nonsense", "nonsense" },
@@ -1111,6 +1116,9 @@ static void test_completion(void **state)
 	expect_completion("csw-sample --trigger=mem_l", "mem_load:");
 	expect_completion("csw-sample --sort=mig", "migrations");
 	expect_completion("csw-sample list ev", "events");
+	expect_completion("csw-sample verify --j", "--json");
+	expect_completion("csw-sample help re", "report");
+	expect_completion("csw-sample report /dev/nul", "/dev/null");
 	expect_completion("csw-sample -d ", "");
 	expect_completion("csw-sample -e page-faul", "page-faults");
 	expect_completion("csw-sample -e cycles,task-c", "cycles,task-clock");
@@ -1140,10 +1148,138 @@ static void test_recording_usage(void **state)
 	expect("report -i x --time=+2,1", 1, NULL, "x: cannot open it");
 	expect("report -i x --time=2,", 1, NULL, "x: cannot open it");
 	expect("report -i x --header", 1, NULL, "x: cannot open it");
-	expect("-i x", 2, NULL, "csw-sample report -i FILE");
-	expect("--comm=x", 2, NULL, "csw-sample report -i FILE");
+	expect("-i x", 2, NULL, "csw-sample report FILE");
+	expect("--comm=x", 2, NULL, "csw-sample report FILE");
+	expect("--time=1,2", 2, NULL, "csw-sample report FILE");
+	expect("report /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+	expect("report - </dev/null", 1, NULL, "offset 0");
+	expect("report x y", 2, NULL, "y: unexpected; one recording is read, x");
+	expect("report -i x y", 2, NULL, "y: unexpected; one recording is read, x");
+	expect("report x -- true", 2, NULL, "leave out the program");
+	expect("report x --by=cgroup", 2, NULL, "leave out --by=cgroup");
+	expect("report x --sort=cgroup", 2, NULL, "leave out --sort=cgroup");
+	expect("slices /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+	expect("slices x --sav=2", 2, NULL, "leave out --sav");
+	expect("slices x -- true", 2, NULL, "leave out the program");
+	expect("slices --time=1,2", 2, NULL, "--time is of a recording");
+	expect("slices --format=table", 2, NULL, "csv or json");
 	expect("slices --by=cpu", 2, NULL, "leave out --by");
 	expect("slices -i /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+}
+
+/* What --help of a command does not show is refused by it, by name. */
+static void test_help_is_what_works(void **state)
+{
+	static const struct {
+		const char *command, *operand, *option, *value;
+		bool works;
+	} cases[] = {
+		{ "report", "/no/file ", "--event", "=cycles", false },
+		{ "report", "/no/file ", "--trigger", "=switch", false },
+		{ "report", "/no/file ", "--sav", "=2", false },
+		{ "report", "/no/file ", "--driver", "=perf", false },
+		{ "report", "/no/file ", "--ring-kib", "=64", false },
+		{ "report", "/no/file ", "--tid", "=1", false },
+		{ "report", "/no/file ", "--cgroup", "=/", false },
+		{ "report", "/no/file ", "--cpus", "=0", false },
+		{ "report", "/no/file ", "--duration", "=1", false },
+		{ "report", "/no/file ", "--delay", "=1", false },
+		{ "report", "/no/file ", "--interval", "=100", false },
+		{ "report", "/no/file ", "--pid", "=1", true },
+		{ "report", "/no/file ", "--comm", "=x", true },
+		{ "report", "/no/file ", "--top", "=3", true },
+		{ "report", "/no/file ", "--time", "=1,2", true },
+		{ "slices", "/no/file ", "--pid", "=1", true },
+		{ "slices", "/no/file ", "--comm", "=x", true },
+		{ "slices", SIM, "--by", "=cpu", false },
+		{ "slices", SIM, "--sort", "=oncpu", false },
+		{ "slices", SIM, "--top", "=1", false },
+		{ "slices", SIM, "--rate", "", false },
+		{ "slices", SIM, "--histogram", "", false },
+		{ "slices", SIM, "--raw", "", false },
+		{ "slices", SIM, "--verbose", "", false },
+		{ "slices", SIM, "--overhead", "", false },
+		{ "slices", SIM, "--header", "", false },
+		{ "slices", SIM, "--delay", "=1", false },
+		{ "slices", SIM, "--interval", "=100", false },
+		{ "", SIM, "--header", "", false },
+		{ "", SIM, "--time", "=1,2", false },
+	};
+	char args[160], row[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run run;
+		char *help;
+
+		snprintf(args, sizeof(args), "%s --help", cases[i].command);
+		help = output_of(args);
+		/* "--rate" begins no other option, "--tid" might: with what ends the name */
+		snprintf(row, sizeof(row), "%s%c", cases[i].option, *cases[i].value ? '=' : ' ');
+		if ((strstr(help, row) != NULL) != cases[i].works)
+			fail_msg("%s: wrong about %s", args, cases[i].option);
+		free(help);
+		snprintf(args, sizeof(args), "%s %s%s%s", cases[i].command, cases[i].operand,
+			 cases[i].option, cases[i].value);
+		start(&run, args);
+		finish(&run);
+		if (!cases[i].works)
+			assert_true(is_one_complaint(run.stderr_text));
+		if (cases[i].works ? run.status == 2 : run.status != 2)
+			fail_msg("%s: status %d: %s", args, run.status, run.stderr_text);
+		release(&run);
+	}
+}
+
+static void test_help_of_commands(void **state)
+{
+	static const char *const commands[] = { "list", "doctor", "verify", "report", "slices" };
+	char args[64], *help, *same;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		snprintf(args, sizeof(args), "help %s", commands[i]);
+		help = output_of(args);
+		snprintf(args, sizeof(args), "%s --help", commands[i]);
+		same = output_of(args);
+		assert_string_equal(help, same);
+		snprintf(args, sizeof(args), "Usage: csw-sample %s", commands[i]);
+		assert_int_equal(strncmp(help, args, strlen(args)), 0);
+		free(help);
+		free(same);
+	}
+	help = output_of("help --help");
+	same = output_of("--help");
+	assert_string_equal(help, same);
+	assert_null(strstr(help, "Mandatory"));
+	free(help);
+	free(same);
+}
+
+static void test_json_of_lists(void **state)
+{
+	static const char *const commands[] = { "list drivers", "doctor" };
+	static const char *const spellings[] = { "--json", "--format=json", "--format json" };
+	char args[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < 3; j++) {
+			struct run run;
+			json_t *json;
+
+			snprintf(args, sizeof(args), "%s %s", commands[i], spellings[j]);
+			start(&run, args);
+			finish(&run);
+			json = json_loads(run.stdout_text, 0, NULL);
+			if (!json)
+				fail_msg("%s: no JSON", args);
+			json_decref(json);
+			release(&run);
+		}
+		snprintf(args, sizeof(args), "%s --format=csv", commands[i]);
+		expect(args, 2, NULL, "no option");
+	}
 }
 
 /* The same simulated run: what its slices say is what its table says. */
@@ -1186,7 +1322,8 @@ static void test_slices_are_the_table(void **state)
 /* Every option of --help is completed. */
 static void test_completion_knows_every_option(void **state)
 {
-	char *help = output_of("--help"), *script, path[512];
+	static const char *const uses[] = { "--help", "report --help", "slices --help" };
+	char *help = malloc(TEXT_MAX), *script, path[512];
 	int fd;
 
 	(void)state;
@@ -1195,6 +1332,14 @@ static void test_completion_knows_every_option(void **state)
 	assert_true(fd >= 0);
 	script = read_all(fd);
 	close(fd);
+	assert_non_null(help);
+	*help = '\0';
+	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+		char *one = output_of(uses[i]);
+
+		strcat(help, one);
+		free(one);
+	}
 	for (char *c = help; (c = strstr(c, " --")); c++) {
 		char option[64];
 		size_t length = strspn(c + 1, "-abcdefghijklmnopqrstuvwxyz");
@@ -2190,6 +2335,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_completion),
 		cmocka_unit_test(test_recording_usage),
+		cmocka_unit_test(test_help_is_what_works),
+		cmocka_unit_test(test_help_of_commands),
+		cmocka_unit_test(test_json_of_lists),
 		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),

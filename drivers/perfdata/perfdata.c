@@ -350,7 +350,7 @@ static int refuse_name(const char *name, struct csw_error *err)
 {
 	return csw_error_set(
 		err, -EOPNOTSUPP,
-		"%s: a recording has the events that it has: csw-sample report -i FILE", name);
+		"%s: a recording has the events that it has: csw-sample report FILE", name);
 }
 
 static int perfdata_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
@@ -1090,7 +1090,7 @@ int csw_recording(const char *path, int (*fn)(void *ctx, const char *name, const
 
 const struct csw_driver_ops csw_perfdata_driver = {
 	.name = "perfdata",
-	.summary = "recordings in perf's file format: csw-sample report -i FILE",
+	.summary = "recordings in perf's file format: csw-sample report FILE",
 	.caps = CSW_DRIVER_FILE,
 	.probe = perfdata_probe,
 	.resolve_counter = perfdata_resolve_counter,
