@@ -2025,6 +2025,37 @@ static void test_trigger_that_is_no_switch(void **state)
 	release(&run);
 }
 
+/* A user to whom /proc hides the others' processes can count all the same, and their names are said
+ * to be unknown. */
+static void test_hidden_processes(void **state)
+{
+#define NOBODY                                                                                     \
+	"setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +perfmon "                  \
+	"--ambient-caps +perfmon "
+	static const char *const modes[] = { "1", "2" };
+	char command[512];
+
+	(void)state;
+	if (system("test $(id -u) = 0 && unshare -m true 2>/dev/null && " NOBODY
+		   "\"$CSW\" --version >/dev/null 2>&1")) {
+		printf("skip: hidden processes: root, unshare(1) and setpriv(1) are needed, and a "
+		       "build that others can run\n");
+		skip();
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(command, sizeof(command),
+			 "unshare -m --propagation private sh -c 'mount -t proc -o hidepid=%s proc "
+			 "/proc && exec " NOBODY "\"$CSW\" -q --driver=perf -d 0.3' "
+			 "| grep -q '(not known)'",
+			 modes[i]);
+		if (system(command))
+			fail_msg("hidepid=%s: it does not count, or the names are not said to be "
+				 "unknown",
+				 modes[i]);
+	}
+#undef NOBODY
+}
+
 static void test_says_what_to_expect(void **state)
 {
 	struct run run;
@@ -2364,6 +2395,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sigusr1_shows_the_table),
 		cmocka_unit_test(test_sigusr1_as_csv),
 		cmocka_unit_test(test_says_what_to_expect),
+		cmocka_unit_test(test_hidden_processes),
 		cmocka_unit_test(test_names_of_tracepoints),
 		cmocka_unit_test(test_trigger_that_is_no_switch),
 		cmocka_unit_test(test_hint_of_context_switches),
