@@ -68,6 +68,8 @@ static int show_tables(const struct csw_options *o, struct csw_output *out)
 	csw_close(result.session);
 	if (status < 0 || csw_output_commit(out) < 0)
 		return EXIT_FAILED;
+	if ((o->pids.nr || o->comms) && !show.in_scope)
+		csw_show_unmatched(o);
 	if (o->overhead)
 		csw_show_overhead(&show, result.own_cpu_ns);
 	if (show.broken)

@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "csw/csw.h"
 
 struct lines {
@@ -23,7 +24,8 @@ struct lines {
 	struct csw_output *out;
 	char **names; /* of the counters */
 	size_t nr_names;
-	bool unread; /* whoever read the lines has had enough */
+	bool matched; /* there is a line of a thread */
+	bool unread;  /* whoever read the lines has had enough */
 };
 
 /* As the reports do: a text that begins like a formula is none, control bytes are none. */
@@ -97,6 +99,8 @@ static int on_slice(void *ctx, const struct csw_slice *slice)
 {
 	struct lines *l = ctx;
 
+	l->matched |= slice->kind == CSW_KIND_THREAD || slice->kind == CSW_KIND_KERNEL ||
+		      slice->kind == CSW_KIND_SELF;
 	if (l->unread)
 		return 0;
 	if (l->o->format == CSW_FORMAT_JSON)
@@ -180,6 +184,12 @@ static int write_lines(struct lines *l)
 	if (err.text[0])
 		csw_complain("%s: %s", l->o->input, err.text);
 	csw_close(result.session);
+	if ((l->o->pids.nr || l->o->tids.nr || l->o->comms) && !l->matched)
+		csw_show_unmatched(l->o);
+	else if (l->o->input && !l->matched && !l->o->quiet)
+		csw_complain("%s: no context switch was recorded, so there is no slice; "
+			     "csw-sample report shows what was sampled",
+			     l->o->input);
 	if (!l->unread && fflush(l->out->file))
 		l->unread = csw_output_is_unread(l->out->file);
 	if (!l->unread && csw_output_commit(l->out) < 0)

@@ -167,7 +167,7 @@ static int look_for_threads(struct csw_show *show, const struct csw_session *s,
 	struct csw_table *table;
 	int ret;
 
-	if (show->in_scope || !(o->pids.nr || o->tids.nr || o->cgroup))
+	if (show->in_scope || !(o->pids.nr || o->tids.nr || o->cgroup || o->comms))
 		return 0;
 	ret = csw_table_open(&table, s, CSW_BY_THREAD, NULL, err);
 	if (ret < 0)
@@ -317,6 +317,20 @@ static void say_inexact(const struct csw_show *show)
 	csw_complain("only %u.%02u %% of the time on a CPU is exact, counts of the rest may be in "
 		     "[mixed], [lost] or [unknown]: %s",
 		     hundredths / 100, hundredths % 100, remedy(show));
+}
+
+void csw_show_unmatched(const struct csw_options *o)
+{
+	const char *what = o->input ? "in the recording" : "that ran";
+
+	if (o->quiet)
+		return;
+	if (o->comms && !o->pids.nr)
+		csw_complain("no thread %s is called %s", what, o->comms);
+	else if (o->pids.nr == 1 && !o->comms)
+		csw_complain("no thread %s is of process %d", what, o->pids.ids[0]);
+	else
+		csw_complain("no thread %s is one of those that were asked for", what);
 }
 
 static bool asks_for(const struct csw_options *o, const char *event)

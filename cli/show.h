@@ -41,6 +41,9 @@ int csw_show_last(struct csw_show *show, const struct csw_session *s);
  * asked for ran, or much is of no proven thread. */
 void csw_show_hint(const struct csw_show *show);
 
+/* One line on stderr, unless it shall be quiet: what was asked for has matched nobody. */
+void csw_show_unmatched(const struct csw_options *o);
+
 /* One line on stderr about csw-sample's own CPU time. */
 void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns);
 

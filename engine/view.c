@@ -355,6 +355,7 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 	memcpy(t->trigger_became, trigger->event.became, sizeof(t->trigger_became));
 	*s = result->summary;
 	s->threads = threads;
+	t->trigger_counted = !(trigger->event.flags & CSW_EVENT_UNCOUNTED);
 	s->trigger = t->trigger;
 	s->trigger_became = t->trigger_became;
 	s->trigger_hardware = trigger->event.flags & CSW_EVENT_BY_HARDWARE ? 1 : 0;
@@ -466,6 +467,11 @@ uint32_t csw_view_by(const struct csw_table *t)
 uint64_t csw_view_threads_in_scope(const struct csw_table *t)
 {
 	return t->threads_in_scope;
+}
+
+bool csw_view_counts_trigger(const struct csw_table *t)
+{
+	return t->trigger_counted;
 }
 
 size_t csw_table_rows(const struct csw_table *t)

@@ -34,6 +34,7 @@ struct csw_table {
 	const struct csw_estimates *samples; /* borrowed while the table is made */
 	uint64_t enabled_ns, running_ns;
 	uint64_t threads_in_scope;
+	bool trigger_counted;
 	char trigger[CSW_EVENT_NAME_BYTES];
 	char trigger_became[CSW_EVENT_NAME_BYTES];
 	struct csw_summary summary;

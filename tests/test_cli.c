@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perfdata_write.h"
 #include "truth.h"
 
 #define SIM "--driver=sim:cpus=2,threads=12,processes=3 "
@@ -1165,6 +1166,65 @@ static void test_recording_usage(void **state)
 	expect("slices --format=table", 2, NULL, "csv or json");
 	expect("slices --by=cpu", 2, NULL, "leave out --by");
 	expect("slices -i /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+}
+
+/* Page faults of "one" (PID 10) and "two" (PID 20), sampled at 1 and 2 s, and no switch. */
+static void make_recording(const char *name)
+{
+	static struct pd w;
+	const struct pd_id none = { .pid = 0 };
+	char path[128];
+
+	memset(&w, 0, sizeof(w));
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	w.file = fopen(path, "w+e");
+	assert_non_null(w.file);
+	w.attrs[w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU,
+		.flags = PD_SAMPLE_ID_ALL,
+		.name = "page-faults",
+		.ids = { 100 },
+		.nr_ids = 1,
+	};
+	pd_head(&w);
+	pd_comm(&w, w.attrs, &none, 10, 10, "one");
+	pd_comm(&w, w.attrs, &none, 20, 20, "two");
+	for (int32_t i = 1; i <= 2; i++) {
+		struct pd_sample s = { .id = { .pid = 10 * i,
+					       .tid = 10 * i,
+					       .time = 1000000000ull * (unsigned)i,
+					       .id = 100 },
+				       .period = 1 };
+
+		pd_sample(&w, w.attrs, &s);
+	}
+	pd_round(&w);
+	pd_finish(&w);
+	assert_int_equal(fclose(w.file), 0);
+}
+
+/* What matches nothing is said; the table is there all the same where it is one. */
+static void test_recording_of_nobody(void **state)
+{
+	(void)state;
+	make_recording("rec");
+	expect("report \"$DIR/rec\"", 0, "one", NULL);
+	expect("report \"$DIR/rec\" --comm=one", 0, "one", NULL);
+	expect("report \"$DIR/rec\" --comm=three", 0, "[other]",
+	       "no thread in the recording is called three");
+	expect("report \"$DIR/rec\" -p 30", 0, "[other]",
+	       "no thread in the recording is of process 30");
+	expect("report \"$DIR/rec\" -p 30,31 -q", 0, "[other]", NULL);
+	expect("report \"$DIR/rec\" -p 10 --comm=two", 0, "[other]", "one of those");
+	expect("report \"$DIR/rec\" --time=+2,", 1, NULL,
+	       "nothing was recorded from 3.000000 on; the recording goes from 1.000000 to "
+	       "2.000000");
+	expect("slices \"$DIR/rec\"", 0, "time_ns", "there is no slice");
+	remove_file("rec");
 }
 
 /* What --help of a command does not show is refused by it, by name. */
@@ -2366,6 +2426,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_completion),
 		cmocka_unit_test(test_recording_usage),
+		cmocka_unit_test(test_recording_of_nobody),
 		cmocka_unit_test(test_help_is_what_works),
 		cmocka_unit_test(test_help_of_commands),
 		cmocka_unit_test(test_json_of_lists),

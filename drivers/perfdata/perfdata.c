@@ -259,6 +259,8 @@ static int make_plan(struct csw_driver *d, struct csw_error *err)
 	plan->trigger =
 		(struct csw_trigger){ .sav = 1, .phase = CSW_PHASE_BEFORE, .per_switch = 1 };
 	name_trigger(d, &plan->trigger.event);
+	if (!d->has_reading)
+		plan->trigger.event.flags |= CSW_EVENT_UNCOUNTED;
 	for (size_t i = 0; i < a->nr; i++) {
 		struct csw_file_attr *attr = &a->attrs[i];
 
