@@ -1416,6 +1416,96 @@ static void test_completion_knows_every_option(void **state)
 
 /* ---- the manual ---- */
 
+/* The part of the manual between two headings; to be freed. */
+static char *manual_part(const char *from, const char *to)
+{
+	char path[512], *page, *begin, *end, *part;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/man/csw-sample.1", CSW_SOURCE_DIR);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	page = read_all(fd);
+	close(fd);
+	begin = strstr(page, from);
+	end = begin ? strstr(begin, to) : NULL;
+	assert_non_null(end);
+	part = strndup(begin, (size_t)(end - begin));
+	assert_non_null(part);
+	free(page);
+	return part;
+}
+
+/* As a word of its own at least once. */
+static bool has_word(const char *text, const char *word)
+{
+	static const char within[] = "abcdefghijklmnopqrstuvwxyz_:";
+	size_t length = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += length) {
+		/* \fBname\fR: what stands before it is the font */
+		bool begins = at == text || !strchr(within, at[-1]);
+
+		if (begins && (!at[length] || !strchr(within, at[length])))
+			return true;
+	}
+	return false;
+}
+
+static void assert_columns(const char *manual, char *header)
+{
+	for (char *rest = header, *name; (name = strsep(&rest, ","));) {
+		char column[64];
+
+		snprintf(column, sizeof(column), "%s", name);
+		if (!strncmp(name, "page-faults", 11))
+			snprintf(column, sizeof(column), "NAME%s", name + 11);
+		if (!has_word(manual, column))
+			fail_msg("the manual's FORMATS lack column %s", column);
+	}
+}
+
+static void assert_keys(const char *manual, const json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
+		if (!strncmp(key, "page-faults", 11))
+			continue;
+		if (!has_word(manual, key))
+			fail_msg("the manual's FORMATS lack key %s", key);
+		assert_keys(manual, value);
+	}
+}
+
+/* Every column and every key that there is. */
+static void test_manual_knows_every_column(void **state)
+{
+	char *manual = manual_part(".SH FORMATS", ".SH THE SIMULATED"), *text;
+	json_t *report;
+
+	(void)state;
+	text = output_of(SIM "-d 0.2 -e page-faults --rate --format=csv");
+	text[strcspn(text, "\n")] = '\0';
+	assert_columns(manual, text);
+	free(text);
+	text = output_of("slices " SIM "-d 0.2 -e page-faults");
+	text[strcspn(text, "\n")] = '\0';
+	assert_columns(manual, text);
+	free(text);
+	report = report_of(SIM "-d 0.2 -e page-faults --rate --histogram --format=json");
+	assert_keys(manual, report);
+	assert_keys(manual, json_array_get(json_object_get(report, "rows"), 0));
+	json_decref(report);
+	report = report_of("list drivers --json");
+	assert_keys(manual, report);
+	assert_keys(manual, json_array_get(json_object_get(report, "items"), 0));
+	json_decref(report);
+	free(manual);
+}
+
 /* The simulated machine itself says which options it has. */
 static void test_manual_knows_every_option_of_the_simulation(void **state)
 {
@@ -2433,6 +2523,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
+		cmocka_unit_test(test_manual_knows_every_column),
 	};
 	const struct CMUnitTest kernel[] = {
 		cmocka_unit_test(test_status_of_the_program),
