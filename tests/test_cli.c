@@ -2263,7 +2263,7 @@ static void test_signals_end_the_slices(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-		start(&run, "slices -q --driver=perf -o \"$DIR/slices\"");
+		start(&run, "slices -q --driver=perf -p $$ -o \"$DIR/slices\"");
 		await_handlers(&run);
 		sleep_ms(200);
 		kill(run.pid, signals[i]);
@@ -2295,7 +2295,7 @@ static void test_sigusr1_flushes_the_slices(void **state)
 	char *text = NULL;
 
 	(void)state;
-	start(&run, "slices --driver=perf -d 2");
+	start(&run, "slices --driver=perf -p $$ -d 2"); /* few lines: its own */
 	await_handlers(&run);
 	sleep_ms(300);
 	for (int i = 0; i < 100 && (!text || !count_lines(text)); i++) {
