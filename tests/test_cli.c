@@ -155,7 +155,7 @@ static void judge(const struct run *run, const char *args, int status, const cha
 	if (run->status != status)
 		fail_msg("%s: status %d instead of %d; stderr: %s", args, run->status, status,
 			 run->stderr_text);
-	if (out ? !strstr(run->stdout_text, out) : *run->stdout_text != '\0')
+	if (out ? *out && !strstr(run->stdout_text, out) : *run->stdout_text != '\0')
 		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "",
 			 run->stdout_text);
 	if (err ? !is_one_complaint(run->stderr_text) || !strstr(run->stderr_text, err)
