@@ -184,7 +184,7 @@ static int write_lines(struct lines *l)
 	if (err.text[0])
 		csw_complain("%s: %s", l->o->input, err.text);
 	csw_close(result.session);
-	if ((l->o->pids.nr || l->o->tids.nr || l->o->comms) && !l->matched)
+	if ((l->o->pids.nr || l->o->tids.nr || l->o->comms || l->o->cgroup) && !l->matched)
 		csw_show_unmatched(l->o);
 	else if (l->o->input && !l->matched && !l->o->quiet)
 		csw_complain("%s: no context switch was recorded, so there is no slice; "
