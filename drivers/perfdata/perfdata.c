@@ -350,9 +350,9 @@ static int perfdata_probe(struct csw_error *err)
 
 static int refuse_name(const char *name, struct csw_error *err)
 {
-	return csw_error_set(
-		err, -EOPNOTSUPP,
-		"%s: a recording has the events that it has: csw-sample report FILE", name);
+	return csw_error_set(err, -EOPNOTSUPP,
+			     "%s: a recording has the events that it has: csw-sample report FILE",
+			     name);
 }
 
 static int perfdata_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
