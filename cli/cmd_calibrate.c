@@ -194,41 +194,6 @@ static int calibrate(struct csw_calibration *c, const struct csw_options *o)
 	return ret;
 }
 
-static const char *strange_option(const struct csw_options *o)
-{
-	return o->command       ? "the program after --"
-	       : o->sav         ? "--sav"
-	       : o->pids.nr     ? "-p"
-	       : o->tids.nr     ? "-t"
-	       : o->cgroup      ? "--cgroup"
-	       : o->interval_ns ? "-I"
-	       : o->delay_ns    ? "--delay"
-	       : o->input       ? "-i"
-	       : o->multiplex   ? "--multiplex"
-				: NULL;
-}
-
-static int check(const struct csw_options *o)
-{
-	const char *strange = strange_option(o);
-
-	if (!o->trigger) {
-		csw_complain("calibrate: say which: --trigger=NAME; csw-sample list triggers shows "
-			     "the names");
-		return -EINVAL;
-	}
-	if (strange) {
-		csw_complain("calibrate: all switches of the machine are judged: leave out %s",
-			     strange);
-		return -EINVAL;
-	}
-	if (o->format == CSW_FORMAT_CSV) {
-		csw_complain("calibrate: there are --format=table and --format=json");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int run(const struct csw_options *o)
 {
 	struct csw_calibration c;
@@ -252,5 +217,5 @@ static int run(const struct csw_options *o)
 
 int csw_cmd_calibrate(int argc, char **argv)
 {
-	return csw_options_run(argc, argv, check, run);
+	return csw_options_run(CSW_USE_CALIBRATE, argc, argv, run);
 }

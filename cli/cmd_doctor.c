@@ -66,7 +66,7 @@ static int put(void *ctx, const struct csw_check *check)
 	if (!strcmp(check->name, VERDICT))
 		v->can_count = check->state != CSW_STATE_MISSING;
 	fflush(stdout); /* a check may take a moment: what is known is shown */
-	return ferror(stdout) ? 1 : 0;
+	return 0;       /* the status is the last check's, whether somebody reads on or not */
 }
 
 static int examine(bool json)
@@ -99,7 +99,7 @@ int csw_cmd_doctor(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
-		if (strcmp(argv[i], "--json")) {
+		if (!csw_options_json(argc, argv, &i)) {
 			csw_complain("doctor: there is no option or argument %s; see csw-sample "
 				     "doctor --help",
 				     argv[i]);

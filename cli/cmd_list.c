@@ -128,7 +128,7 @@ int csw_cmd_list(int argc, char **argv)
 			free(words);
 			return 0;
 		}
-		if (!strcmp(argv[i], "--json"))
+		if (csw_options_json(argc, argv, &i))
 			json = true;
 		else if (argv[i][0] == '-') {
 			csw_complain("list: there is no option %s; see csw-sample list --help",

@@ -68,38 +68,13 @@ static int show_tables(const struct csw_options *o, struct csw_output *out)
 	csw_close(result.session);
 	if (status < 0 || csw_output_commit(out) < 0)
 		return EXIT_FAILED;
+	if ((o->pids.nr || o->comms) && !show.in_scope)
+		csw_show_unmatched(o);
 	if (o->overhead)
 		csw_show_overhead(&show, result.own_cpu_ns);
 	if (show.broken)
 		return EXIT_BROKEN;
 	return damage < 0 ? EXIT_FAILED : 0;
-}
-
-/* What says how to count says nothing of what was counted. */
-static const char *live_option(const struct csw_options *o)
-{
-	return o->command       ? "the program after --"
-	       : o->trigger     ? "--trigger"
-	       : o->tids.nr     ? "-t"
-	       : o->cgroup      ? "--cgroup"
-	       : o->cpus        ? "-C"
-	       : o->interval_ns ? "-I"
-	       : o->sav         ? "--sav"
-	       : o->multiplex   ? "--multiplex"
-	       : o->force       ? "--force"
-				: NULL;
-}
-
-static int check(const struct csw_options *o)
-{
-	const char *live = live_option(o);
-
-	if (!o->input)
-		csw_complain(
-			"report: say which recording: -i FILE, or -i - for the standard input");
-	else if (live)
-		csw_complain("report: a recording is read: leave out %s", live);
-	return o->input && !live ? 0 : -EINVAL;
 }
 
 static int report(const struct csw_options *o)
@@ -115,5 +90,5 @@ static int report(const struct csw_options *o)
 
 int csw_cmd_report(int argc, char **argv)
 {
-	return csw_options_run(argc, argv, check, report);
+	return csw_options_run(CSW_USE_REPORT, argc, argv, report);
 }

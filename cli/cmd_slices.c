@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "csw/csw.h"
 
 struct lines {
@@ -23,6 +24,8 @@ struct lines {
 	struct csw_output *out;
 	char **names; /* of the counters */
 	size_t nr_names;
+	bool matched; /* there is a line of a thread */
+	bool unread;  /* whoever read the lines has had enough */
 };
 
 /* As the reports do: a text that begins like a formula is none, control bytes are none. */
@@ -102,11 +105,18 @@ static int on_slice(void *ctx, const struct csw_slice *slice)
 {
 	struct lines *l = ctx;
 
+	l->matched |= slice->kind == CSW_KIND_THREAD || slice->kind == CSW_KIND_KERNEL ||
+		      slice->kind == CSW_KIND_SELF;
+	if (l->unread)
+		return 0;
 	if (l->o->format == CSW_FORMAT_JSON)
 		put_json(l, slice);
 	else
 		put_csv(l, slice);
-	return ferror(l->out->file) ? -EIO : 0;
+	if (!ferror(l->out->file))
+		return 0;
+	l->unread = csw_output_is_unread(l->out->file);
+	return l->unread ? 0 : -EIO;
 }
 
 static int opened(void *ctx, struct csw_session *s, struct csw_error *err)
@@ -144,18 +154,30 @@ static int started(void *ctx, struct csw_session *s, struct csw_error *err)
 	return 0;
 }
 
-/* SIGUSR1: there is no table. */
-static int show_nothing(void *ctx, const struct csw_session *s)
+/* SIGUSR1: there is no table, but lines that wait for their number. A failure shows at the next. */
+static void flush_lines(void *ctx)
 {
-	(void)ctx;
-	(void)s;
-	return 0;
+	const struct lines *l = ctx;
+
+	if (!l->unread)
+		fflush(l->out->file);
+}
+
+static bool is_enough(void *ctx)
+{
+	const struct lines *l = ctx;
+
+	return l->unread;
 }
 
 static int write_lines(struct lines *l)
 {
 	struct csw_run_hooks hooks = {
-		.opened = opened, .started = started, .show = show_nothing, .ctx = l
+		.opened = opened,
+		.started = started,
+		.asked = flush_lines,
+		.is_enough = is_enough,
+		.ctx = l,
 	};
 	struct csw_error err = { .code = 0 };
 	struct csw_run_result result;
@@ -168,7 +190,15 @@ static int write_lines(struct lines *l)
 	if (err.text[0])
 		csw_complain("%s: %s", l->o->input, err.text);
 	csw_close(result.session);
-	if (csw_output_commit(l->out) < 0)
+	if ((l->o->pids.nr || l->o->tids.nr || l->o->comms || l->o->cgroup) && !l->matched)
+		csw_show_unmatched(l->o);
+	else if (l->o->input && !l->matched && !l->o->quiet)
+		csw_complain("%s: no context switch was recorded, so there is no slice; "
+			     "csw-sample report shows what was sampled",
+			     l->o->input);
+	if (!l->unread && fflush(l->out->file))
+		l->unread = csw_output_is_unread(l->out->file);
+	if (!l->unread && csw_output_commit(l->out) < 0)
 		status = l->o->command ? EXIT_SELF : EXIT_FAILED;
 	return status ? status : result.program_status;
 }
@@ -188,27 +218,7 @@ static int slices(const struct csw_options *o)
 	return status;
 }
 
-/* A line is of one slice, whoever is shown: what sums, sorts and folds has no meaning. */
-static int check(const struct csw_options *o)
-{
-	const char *senseless = o->interval_ns ? "-I"
-				: o->delay_ns  ? "--delay"
-				: o->sort      ? "--sort"
-				: o->top       ? "--top"
-				: o->by        ? "--by"
-				: o->rate      ? "--rate"
-				: o->histogram ? "--histogram"
-				: o->header    ? "--header"
-				: o->pids.nr   ? "-p"
-				: o->comms     ? "--comm"
-					       : NULL;
-
-	if (senseless)
-		csw_complain("slices: every slice is a line: leave out %s", senseless);
-	return senseless ? -EINVAL : 0;
-}
-
 int csw_cmd_slices(int argc, char **argv)
 {
-	return csw_options_run(argc, argv, check, slices);
+	return csw_options_run(CSW_USE_SLICES, argc, argv, slices);
 }

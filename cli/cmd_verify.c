@@ -55,7 +55,7 @@
 #define GETPPID "syscalls:sys_enter_getppid"
 
 static const char usage[] =
-	"Usage: csw-sample verify\n"
+	"Usage: csw-sample verify [--json]\n"
 	"Counts programs whose page faults, system calls, time and exits are known, on this "
 	"machine, "
 	"and compares;\n"
@@ -75,6 +75,7 @@ struct truth {
 };
 
 struct verify {
+	bool json;
 	struct truth *truths; /* the workers', then those of the short threads */
 	pid_t children[WORKERS + 1];
 	unsigned nr_children;
@@ -361,27 +362,40 @@ static int measure(struct verify *v, struct csw_error *err)
 
 /* ---- comparing ---- */
 
+static void put_finding(const struct verify *v, const char *json, const char *word,
+			const char *name, const char *finding)
+{
+	if (v->json) {
+		printf("%s\n{ \"name\": ", v->nr_passed + v->nr_failed + v->nr_skipped ? "," : "");
+		csw_print_json(stdout, name);
+		printf(", \"result\": \"%s\", \"finding\": ", json);
+		csw_print_json(stdout, finding);
+		fputs(" }", stdout);
+		return;
+	}
+	printf("%s  ", word);
+	csw_print_padded(stdout, name, 20);
+	csw_print_text(stdout, finding);
+	putchar('\n');
+}
+
 __attribute__((format(printf, 4, 5))) static void judge(struct verify *v, bool passed,
 							const char *name, const char *format, ...)
 {
+	char finding[CSW_ERROR_BYTES];
 	va_list args;
 
-	printf("%s  ", passed ? "PASS" : "FAIL");
-	csw_print_padded(stdout, name, 20);
 	va_start(args, format);
-	vprintf(format, args);
+	vsnprintf(finding, sizeof(finding), format, args);
 	va_end(args);
-	putchar('\n');
+	put_finding(v, passed ? "passed" : "failed", passed ? "PASS" : "FAIL", name, finding);
 	v->nr_passed += passed;
 	v->nr_failed += !passed;
 }
 
 static void skip(struct verify *v, const char *name, const char *reason)
 {
-	fputs("SKIP  ", stdout);
-	csw_print_padded(stdout, name, 20);
-	csw_print_text(stdout, reason);
-	putchar('\n');
+	put_finding(v, "skipped", "SKIP", name, reason);
 	v->nr_skipped++;
 }
 
@@ -565,12 +579,14 @@ static void compare(struct verify *v)
 	check_calls(v, "calls before exit", short_truths(v), THREADS);
 }
 
-static int verify(void)
+static int verify(bool json)
 {
-	struct verify v = { .go = -1 };
+	struct verify v = { .go = -1, .json = json };
 	struct csw_error err = { .code = 0 };
 	int ret;
 
+	if (json)
+		printf("{ \"csw\": \"%s\", \"checks\": [", csw_version());
 	fflush(stdout); /* the children shall not print it again */
 	ret = fork_children(&v);
 	if (ret < 0)
@@ -584,22 +600,28 @@ static int verify(void)
 	else
 		compare(&v);
 	csw_table_close(v.table);
-	printf("verify: %u passed, %u failed, %u skipped\n", v.nr_passed, v.nr_failed,
-	       v.nr_skipped);
+	printf(json ? "\n], \"passed\": %u, \"failed\": %u, \"skipped\": %u }\n"
+		    : "verify: %u passed, %u failed, %u skipped\n",
+	       v.nr_passed, v.nr_failed, v.nr_skipped);
 	return v.nr_failed ? EXIT_FAILED : 0;
 }
 
 int csw_cmd_verify(int argc, char **argv)
 {
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		fputs(usage, stdout);
-		return 0;
+	bool json = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (!csw_options_json(argc, argv, &i)) {
+			csw_complain("verify: there is no option or argument %s; see csw-sample "
+				     "verify --help",
+				     argv[i]);
+			return EXIT_USAGE;
+		}
+		json = true;
 	}
-	if (argc > 1) {
-		csw_complain("verify: there is no option or argument %s; see csw-sample verify "
-			     "--help",
-			     argv[1]);
-		return EXIT_USAGE;
-	}
-	return verify();
+	return verify(json);
 }

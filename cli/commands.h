@@ -20,7 +20,7 @@ int csw_cmd_calibrate(int argc, char **argv);
 /* verify: known faults, system calls, time and exits, counted here and compared. */
 int csw_cmd_verify(int argc, char **argv);
 
-/* report -i FILE: the tables from a recording. */
+/* report FILE: the tables from a recording. */
 int csw_cmd_report(int argc, char **argv);
 
 /* slices [-i FILE]: a line for every slice, of a recording or as they come. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +41,11 @@ static void complain_of_stdout(int error)
 		     error ? csw_output_error(error) : "");
 }
 
+/* Who has read enough of a list has closed it: that is no failure, and nothing to speak of. */
 static int finish_stdout(void)
 {
 	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || csw_output_is_unread(stdout))
 		return 0;
 	complain_of_stdout(errno);
 	return EXIT_FAILED;
@@ -56,19 +58,21 @@ static int inform(uint32_t info)
 	int ret;
 
 	signal(SIGPIPE, SIG_IGN);
-	ret = csw_options_inform(info);
-	if (ret < 0)
-		complain_of_stdout(-ret);
-	return ret < 0 ? EXIT_FAILED : 0;
+	ret = csw_options_inform(CSW_USE_COUNT, info);
+	if (ret == 0 || csw_output_is_unread(stdout))
+		return 0;
+	complain_of_stdout(-ret);
+	return EXIT_FAILED;
 }
 
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool counts; /* may run a program, and what it has until a signal is worth its end */
 } commands[] = {
-	{ "list", csw_cmd_list },     { "doctor", csw_cmd_doctor },
-	{ "verify", csw_cmd_verify }, { "calibrate", csw_cmd_calibrate },
-	{ "report", csw_cmd_report }, { "slices", csw_cmd_slices },
+	{ "list", csw_cmd_list, false },     { "doctor", csw_cmd_doctor, false },
+	{ "verify", csw_cmd_verify, false }, { "calibrate", csw_cmd_calibrate, false },
+	{ "report", csw_cmd_report, false }, { "slices", csw_cmd_slices, true },
 };
 
 static const struct command *find_command(const char *name)
@@ -84,13 +88,38 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
 	int status, finished;
 
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a line that says so */
+	if (command->counts)
+		csw_signals_catch();
+	else
+		signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error */
 	status = command->run(argc, argv);
 	finished = finish_stdout();
 	return status ? status : finished;
 }
 
+/* help [COMMAND]; about the command itself where it is asked for with an option. */
+static int help(int argc, char **argv)
+{
+	static char option[] = "--help";
+	const struct command *command = find_command(argc == 2 ? argv[1] : NULL);
+
+	if (argc == 1 || (argc == 2 && argv[1][0] == '-') ||
+	    (argc == 2 && strcmp(argv[1], "help") == 0))
+		return inform(CSW_INFO_HELP);
+	if (command)
+		return run_command(command, 2, (char *[]){ argv[1], option, NULL });
+	csw_complain(
+		"help: %s: unexpected; there is help of list, doctor, verify, report and slices",
+		argv[argc - 1]);
+	return EXIT_USAGE;
+}
+
 /* ---- measuring ---- */
+
+static int show_begin(void *ctx, struct csw_session *s, struct csw_error *err)
+{
+	return csw_show_begin(ctx, s, err);
+}
 
 static int show_now(void *ctx, const struct csw_session *s)
 {
@@ -101,7 +130,7 @@ static int sample(const struct csw_options *o, struct csw_output *out)
 {
 	int failed = o->command ? EXIT_SELF : EXIT_FAILED;
 	struct csw_show show = { .o = o, .out = out };
-	struct csw_run_hooks hooks = { .show = show_now, .ctx = &show };
+	struct csw_run_hooks hooks = { .started = show_begin, .show = show_now, .ctx = &show };
 	struct csw_run_result result;
 	int status = csw_run(&result, o, &hooks);
 
@@ -141,13 +170,11 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	if (command)
 		return run_command(command, argc - 1, argv + 1);
-	if (argc == 2 && strcmp(argv[1], "help") == 0)
-		return inform(CSW_INFO_HELP);
-	status = csw_options_parse(&o, argc, argv);
+	if (argc > 1 && strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
+	status = csw_options_parse(&o, CSW_USE_COUNT, argc, argv);
 	if (status < 0)
 		status = status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	else if (csw_recording_option(&o))
-		status = EXIT_USAGE;
 	else
 		status = o.info ? inform(o.info) : measure(&o);
 	csw_options_free(&o);

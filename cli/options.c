@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/explain.h"
 #include "cli/print.h"
@@ -109,7 +110,7 @@ static const struct argp_option entries[] = {
 	{ "quiet", KEY_QUIET, NULL, 0, "No line of progress on a terminal, no hints at the end", 0 },
 	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more below the table", 0 },
 	{ "overhead", KEY_OVERHEAD, NULL, 0, "Say at the end how much CPU time csw-sample took", 0 },
-	{ NULL, 0, NULL, 0, "Of report and slices:", 5 },
+	{ NULL, 0, NULL, 0, "Of a recording:", 5 },
 	{ "input", KEY_INPUT, "FILE", 0, "The recording (perf.data) to read; -: the standard input", 0 },
 	{ "time", KEY_TIME, "FROM,TO", 0, "Only what happened between these times, in seconds of the recording's clock or, "
 	  "with a + before them, from its first sample on; either may be left out", 0 },
@@ -121,7 +122,12 @@ static const struct argp_option entries[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-static const char usage[] = "[-- PROGRAM [ARGUMENT...]]";
+static const char *const usages[] = {
+	[CSW_USE_COUNT] = "[-- PROGRAM [ARGUMENT...]]",
+	[CSW_USE_REPORT] = "[-i] FILE",
+	[CSW_USE_SLICES] = "[[-i] FILE]\n[-- PROGRAM [ARGUMENT...]]",
+	[CSW_USE_CALIBRATE] = "--trigger=NAME",
+};
 
 static const char doc[] =
 	"Counts how much of each event every thread of the machine caused: counters run per CPU and are read at each "
@@ -130,7 +136,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  csw-sample -- make -j4\n"
 	"      page faults and CPU time of each thread that make and its children had\n"
-	"  csw-sample -e page-faults,context-switches --by=process --top=20 -d 10\n"
+	"  csw-sample -e page-faults,major-faults --by=process --top=20 -d 10\n"
 	"      ten seconds of the machine, the 20 processes with most page faults\n"
 	"  csw-sample -e syscalls:sys_enter_read -p 4242 -I 1000\n"
 	"      how often each thread of process 4242 reads, every second until it ends\n"
@@ -148,17 +154,159 @@ static const char doc[] =
 	"      counts what is known, and compares\n"
 	"  csw-sample calibrate --trigger=NAME [-d SECONDS] [--format=json]\n"
 	"      how often it comes per context switch, by the kind of switch, and the --sav to use\n"
-	"  csw-sample report -i FILE [--time=FROM,TO] [--comm=NAME] [-p PID] [--header] [OPTION...]\n"
+	"  csw-sample report FILE [OPTION...]\n"
 	"      the same tables from a recording of perf record, simpleperf and others\n"
-	"  csw-sample slices [-i FILE | OPTION... -- PROGRAM] [--format=csv|json]\n"
-	"      a line for every slice\n"
+	"  csw-sample slices [FILE | OPTION... -- PROGRAM] [--format=csv|json]\n"
+	"      a line for every slice, of a recording or as they come\n"
+	"  csw-sample help [COMMAND], csw-sample COMMAND --help\n"
+	"      this help, or that of the command\n"
 	"\n"
 	"SIGUSR1 shows the table so far. Counting a whole machine needs root or CAP_PERFMON; tracepoints need root. "
 	"`--driver=sim` needs nothing.\n"
 	"\n"
 	"Exit status: 0 done; 1 failed; 2 bad usage; 3 the numbers do not add up. With a program: the program's own "
 	"status (128 + signal), 125 if csw-sample failed, 126 or 127 if the program cannot be run or found.";
+
+static const char report_doc[] =
+	"Shows the tables of a run from a recording of it: perf.data of perf record, simpleperf and others, from a file or "
+	"(-) the standard input."
+	"\v"
+	"Examples:\n"
+	"  csw-sample report perf.data --by=process --top=20\n"
+	"      who had how many page faults, exactly\n"
+	"  csw-sample report perf.data --time=+1,+2.5 --comm=worker\n"
+	"      a second and a half of it, and only threads called worker\n"
+	"  csw-sample report perf.data --header\n"
+	"      which machine, which command\n"
+	"\n"
+	"What a recording holds decides what is shown: see RECORDINGS AND SLICES in csw-sample(1).\n"
+	"\n"
+	"Exit status: 0 done; 1 failed, or broken: what could be read is shown; 2 bad usage; 3 the numbers do not add up.";
+
+static const char calibrate_doc[] =
+	"Counts how often a trigger, or any event, comes per context switch, by the kind of switch, and says whether it can "
+	"stand for one and with which --sav."
+	"\v"
+	"Examples:\n"
+	"  csw-sample calibrate --trigger=tid_change\n"
+	"      five seconds, on a load of its own\n"
+	"  csw-sample calibrate --trigger=tlb_flush -d 20 --format=json\n"
+	"      20 seconds, for a program\n"
+	"  csw-sample calibrate --driver=sim:model=amd --trigger=seg_load\n"
+	"      on a simulated machine\n"
+	"\n"
+	"Exit status: 0 done, whatever the verdict; 1 failed; 2 bad usage.";
+
+static const char slices_doc[] =
+	"Writes a line for every slice, that is what one thread had from one context switch to the next: CSV, or JSON with "
+	"--format=json."
+	"\v"
+	"Examples:\n"
+	"  csw-sample slices -d 1 -o slices.csv\n"
+	"      a second of the machine\n"
+	"  csw-sample slices -e page-faults -- make -j4\n"
+	"      of the threads of make alone\n"
+	"  csw-sample slices perf.data --comm=worker --format=json\n"
+	"      from a recording, of threads called worker\n"
+	"\n"
+	"What is out of scope has no line. A recording is asked with --time, -p and --comm; all other options of whom, what "
+	"and how long are of a run. Ctrl-C ends a run; SIGUSR1 writes out the lines that are there. The columns are described "
+	"under FORMATS in csw-sample(1).\n"
+	"\n"
+	"Exit status: that of csw-sample.";
 /* clang-format on */
+
+static const char *const docs[] = {
+	[CSW_USE_COUNT] = doc,
+	[CSW_USE_REPORT] = report_doc,
+	[CSW_USE_SLICES] = slices_doc,
+	[CSW_USE_CALIBRATE] = calibrate_doc,
+};
+
+#define COUNT (1u << CSW_USE_COUNT)
+#define REPORT (1u << CSW_USE_REPORT)
+#define SLICES (1u << CSW_USE_SLICES)
+#define CALIBRATE (1u << CSW_USE_CALIBRATE)
+
+/* The uses that an option has no meaning for. What is not here has one for all. */
+static const struct {
+	int key;
+	unsigned not_for;
+} senseless[] = {
+	/* what was counted is counted */
+	{ KEY_EVENT, REPORT | CALIBRATE },
+	{ KEY_TRIGGER, REPORT },
+	{ KEY_SAV, REPORT | CALIBRATE },
+	{ KEY_DRIVER, REPORT },
+	{ KEY_RING, REPORT },
+	{ KEY_TID, REPORT | CALIBRATE },
+	{ KEY_CGROUP, REPORT | CALIBRATE },
+	{ KEY_CPUS, REPORT },
+	{ KEY_FORCE, REPORT },
+	{ KEY_MULTIPLEX, REPORT | CALIBRATE },
+	/* all switches of the machine are judged */
+	{ KEY_PID, CALIBRATE },
+	{ KEY_DURATION, REPORT },
+	{ KEY_DELAY, REPORT | SLICES | CALIBRATE },
+	{ KEY_INTERVAL, REPORT | SLICES | CALIBRATE },
+	/* a line is of one slice: nothing is summed, sorted and folded */
+	{ KEY_BY, SLICES | CALIBRATE },
+	{ KEY_SORT, SLICES | CALIBRATE },
+	{ KEY_TOP, SLICES | CALIBRATE },
+	{ KEY_RATE, SLICES | CALIBRATE },
+	{ KEY_HISTOGRAM, SLICES | CALIBRATE },
+	{ KEY_RAW, SLICES | CALIBRATE },
+	{ KEY_NO_COLOUR, SLICES | CALIBRATE },
+	{ KEY_VERBOSE, SLICES | CALIBRATE },
+	{ KEY_OVERHEAD, SLICES | CALIBRATE },
+	{ KEY_HEADER, COUNT | SLICES | CALIBRATE },
+	/* of a recording */
+	{ KEY_INPUT, COUNT | CALIBRATE },
+	{ KEY_TIME, COUNT | CALIBRATE },
+	{ KEY_COMM, COUNT | CALIBRATE },
+};
+
+/* What an option means where it means something else than in a run. */
+static const struct {
+	int key;
+	unsigned use;
+	const char *doc;
+} meanings[] = {
+	{ KEY_PID, REPORT, "The threads of these processes" },
+	{ KEY_FORMAT, REPORT, "table for people (default), json or csv for programs" },
+	{ KEY_FORMAT, SLICES, "csv (default) or json" },
+	{ KEY_FORMAT, CALIBRATE, "table for people (default), or json" },
+	{ KEY_TRIGGER, CALIBRATE, "The trigger or event to be calibrated" },
+	{ KEY_OUTPUT, REPORT | SLICES | CALIBRATE,
+	  "Write to FILE, which appears only when it is complete" },
+};
+
+static const char *meaning_of(const struct argp_option *e, unsigned use)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		if (meanings[i].key == e->key && (meanings[i].use & use))
+			return meanings[i].doc;
+	}
+	return e->doc;
+}
+
+static unsigned not_for(int key)
+{
+	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++) {
+		if (senseless[i].key == key)
+			return senseless[i].not_for;
+	}
+	return 0;
+}
+
+static const char *name_of(const struct argp_option *e, char text[64])
+{
+	if (e->key > ' ' && e->key < 0x7f)
+		snprintf(text, 64, "-%c", e->key);
+	else
+		snprintf(text, 64, "--%s", e->name);
+	return text;
+}
 
 void csw_complain(const char *format, ...)
 {
@@ -255,12 +403,26 @@ static int take_seconds(const char **text, uint64_t *out_ns)
 	return 0;
 }
 
+/* Where only one of the two is counted from the first sample, the recording alone can tell. */
+static int check_order(const struct csw_options *o, const char *arg)
+{
+	bool from_first = o->time_flags & CSW_TIME_FROM_FIRST;
+	bool to_first = o->time_flags & CSW_TIME_TO_FIRST;
+
+	if (from_first != to_first || o->from_ns <= o->to_ns)
+		return 0;
+	csw_complain("--time=%s: FROM must not be later than TO", arg);
+	return -EINVAL;
+}
+
 /* "FROM,TO", each with or without a + before it, either of them missing. */
 static int parse_time(struct csw_options *o, const char *arg)
 {
 	const char *c = arg;
+	bool has_to;
 	int ret = 0;
 
+	o->time_flags = 0;
 	if (*c == '+') {
 		o->time_flags |= CSW_TIME_FROM_FIRST;
 		c++;
@@ -273,10 +435,11 @@ static int parse_time(struct csw_options *o, const char *arg)
 			o->time_flags |= CSW_TIME_TO_FIRST;
 			c++;
 		}
-		if (*c || (o->time_flags & CSW_TIME_TO_FIRST))
+		has_to = *c || (o->time_flags & CSW_TIME_TO_FIRST);
+		if (has_to)
 			ret = take_seconds(&c, &o->to_ns);
 		if (ret == 0 && !*c)
-			return 0;
+			return has_to ? check_order(o, arg) : 0;
 	}
 	csw_complain("--time=%s: must be FROM,TO in seconds, such as 12.5,13 or +1,+2", arg);
 	return -EINVAL;
@@ -399,6 +562,14 @@ static int parse_text(const char *option, const char *arg, const char **out)
 
 static int parse_command(struct csw_options *o, const char *arg, struct argp_state *state)
 {
+	if (!state->quoted && o->use != CSW_USE_COUNT && !o->input)
+		return parse_text("-i", arg, &o->input);
+	if (!state->quoted && o->use != CSW_USE_COUNT) {
+		csw_complain("%s: unexpected; one recording is read, %s, and a program stands "
+			     "after --",
+			     arg, o->input);
+		return -EINVAL;
+	}
 	if (!state->quoted) {
 		csw_complain("%s: unexpected; a program to run stands after --, a command (list, "
 			     "doctor, verify, calibrate, report, slices, help) stands first",
@@ -513,6 +684,47 @@ struct parsing {
 	int ret; /* what was printed already */
 };
 
+static const struct argp_option *entry_of(int key)
+{
+	for (const struct argp_option *e = entries; e->name || e->group; e++) {
+		if (e->name && e->key == key)
+			return e;
+	}
+	return NULL;
+}
+
+_Static_assert(sizeof(entries) / sizeof(entries[0]) <= 64, "a bit for each");
+
+static void note_given(struct csw_options *o, int key)
+{
+	const struct argp_option *e = entry_of(key);
+
+	if (e)
+		o->given |= 1ull << (e - entries);
+}
+
+static bool was_given(const struct csw_options *o, int key)
+{
+	return o->given >> (entry_of(key) - entries) & 1;
+}
+
+/* Is this value, which stands in a word of its own, an option that took the place of one? */
+static bool is_option(const char *arg, const struct argp_state *state)
+{
+	size_t length = strcspn(arg, "=");
+
+	if (arg != state->argv[state->next - 1] || arg[0] != '-')
+		return false;
+	if (arg[1] != '-')
+		return arg[1] > ' ' && arg[1] < 0x7f && entry_of(arg[1]);
+	for (const struct argp_option *e = entries; e->name || e->group; e++) {
+		if (e->name && strlen(e->name) == length - 2 &&
+		    !strncmp(e->name, arg + 2, length - 2))
+			return true;
+	}
+	return false;
+}
+
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
 	struct parsing *p = state->input;
@@ -524,8 +736,16 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	}
 	if (key == ARGP_KEY_ERROR)
 		return 0;
+	note_given(p->o, key);
 	if (parse_flag(p->o, key))
 		return 0;
+	if (arg && is_option(arg, state)) {
+		csw_complain("%s: its value is missing: %s is an option; if it is meant, write "
+			     "--%s=%s",
+			     state->argv[state->next - 2], arg, entry_of(key)->name, arg);
+		p->ret = -EINVAL;
+		return EINVAL;
+	}
 	ret = parse_value(p->o, key, arg);
 	if (ret > 0)
 		return ARGP_ERR_UNKNOWN;
@@ -538,17 +758,91 @@ bool csw_options_simulated(const struct csw_options *o)
 	return strncmp(o->driver, "sim", 3) == 0 && (!o->driver[3] || o->driver[3] == ':');
 }
 
-bool csw_recording_option(const struct csw_options *o)
+/* The first option that was given and has no meaning for one of these uses; NULL: none. */
+static const struct argp_option *find_senseless(const struct csw_options *o, unsigned uses)
 {
-	const char *name = o->input                                  ? "-i"
-			   : o->comms                                ? "--comm"
-			   : o->header                               ? "--header"
-			   : o->from_ns || o->to_ns || o->time_flags ? "--time"
-								     : NULL;
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		if ((o->given >> i & 1) && (not_for(entries[i].key) & uses))
+			return &entries[i];
+	}
+	return NULL;
+}
 
-	if (name)
-		csw_complain("%s: belongs to a recording: csw-sample report -i FILE", name);
-	return name != NULL;
+/* A recording is asked for what it has. */
+static int check_recording(const struct csw_options *o, const char *use)
+{
+	const struct argp_option *e = find_senseless(o, REPORT);
+	char name[64];
+
+	if (e)
+		csw_complain("%s: a recording is read: leave out %s", use, name_of(e, name));
+	else if (o->command)
+		csw_complain("%s: a recording is read: leave out the program after --", use);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+/* All switches of the machine are judged, as many as the time allows. */
+static int check_calibrate(const struct csw_options *o)
+{
+	const struct argp_option *e = find_senseless(o, CALIBRATE);
+	char name[64];
+
+	if (e)
+		csw_complain("calibrate: all switches of the machine are judged: leave out %s",
+			     name_of(e, name));
+	else if (o->command)
+		csw_complain("calibrate: all switches of the machine are judged: leave out the "
+			     "program after --");
+	else if (!o->trigger)
+		csw_complain("calibrate: say which: --trigger=NAME; csw-sample list triggers shows "
+			     "the names");
+	else if (o->format == CSW_FORMAT_CSV)
+		csw_complain("calibrate: --format must be table or json");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int check_use(const struct csw_options *o)
+{
+	const struct argp_option *e;
+	char name[64];
+
+	switch (o->use) {
+	case CSW_USE_REPORT:
+		if (o->input)
+			return check_recording(o, "report");
+		csw_complain("report: say which recording: FILE, or - for the standard input");
+		return -EINVAL;
+	case CSW_USE_SLICES:
+		e = find_senseless(o, SLICES);
+		if (e) {
+			csw_complain("slices: every slice is a line: leave out %s",
+				     name_of(e, name));
+			return -EINVAL;
+		}
+		if (o->format == CSW_FORMAT_TABLE && was_given(o, KEY_FORMAT)) {
+			csw_complain("slices: --format must be csv or json");
+			return -EINVAL;
+		}
+		if (o->input)
+			return check_recording(o, "slices");
+		if (!was_given(o, KEY_TIME))
+			return 0;
+		csw_complain("slices: --time is of a recording, and none is given: slices FILE");
+		return -EINVAL;
+	case CSW_USE_CALIBRATE:
+		return check_calibrate(o);
+	default:
+		e = find_senseless(o, COUNT);
+		if (!e)
+			return 0;
+		csw_complain("%s: belongs to a recording: csw-sample report FILE",
+			     name_of(e, name));
+		return -EINVAL;
+	}
 }
 
 /* The option that a simulated machine has no sense for; NULL: none. */
@@ -573,24 +867,24 @@ static int check(const struct csw_options *o, int argc, char **argv)
 		csw_complain("--driver=sim runs programs of its own: leave out %s", live_option(o));
 		return -EINVAL;
 	}
+	if (check_use(o) < 0)
+		return -EINVAL;
+	if (o->sort && !strcasecmp(o->sort, "cgroup") && o->by != CSW_BY_CGROUP && !o->cgroup) {
+		csw_complain("--sort=cgroup: cgroups are not followed without --by=cgroup or "
+			     "--cgroup=PATH");
+		return -EINVAL;
+	}
 	return 0;
 }
 
-/* Without argp's note on mandatory arguments, which tells nobody anything. */
-static char *filter_help(int key, const char *text, void *input)
-{
-	(void)input;
-	return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)(uintptr_t)text;
-}
+static const struct argp parser = { entries, parse_key, NULL, NULL, NULL, NULL, NULL };
 
-static const struct argp parser = { entries, parse_key, usage, doc, NULL, filter_help, NULL };
-
-int csw_options_parse(struct csw_options *o, int argc, char **argv)
+int csw_options_parse(struct csw_options *o, enum csw_use use, int argc, char **argv)
 {
 	struct parsing p = { .o = o };
 	error_t error;
 
-	*o = (struct csw_options){ .driver = "auto" };
+	*o = (struct csw_options){ .use = use, .driver = "auto" };
 	/* In order: "csw-sample ls -- x" must not run x. */
 	error = argp_parse(&parser, argc, argv,
 			   ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL, &p);
@@ -607,23 +901,66 @@ int csw_options_parse(struct csw_options *o, int argc, char **argv)
 	return check(o, argc, argv);
 }
 
-/* argp forgets why it cannot write, so it writes into memory. NULL: there is none. */
-static char *make_help(void)
+/* The options that have a meaning for this use, and the headings above them. */
+static void filter_entries(struct argp_option *out, unsigned use)
 {
+	const struct argp_option *heading = NULL;
+
+	for (const struct argp_option *e = entries; e->name || e->group; e++) {
+		if (!e->name) {
+			heading = e;
+			continue;
+		}
+		if (not_for(e->key) & use)
+			continue;
+		if (heading)
+			*out++ = *heading;
+		heading = NULL;
+		*out = *e;
+		out++->doc = meaning_of(e, use);
+	}
+	*out = (struct argp_option){ .name = NULL };
+}
+
+/* argp's note on mandatory arguments tells nobody anything, and argp_help() has no way to leave it
+ * out. */
+static void cut_note(char *text)
+{
+	char *note = strstr(text, "Mandatory or optional arguments");
+	char *end = note ? strstr(note, "\n\n") : NULL;
+
+	if (end)
+		memmove(note, end + 2, strlen(end + 2) + 1);
+}
+
+/* argp forgets why it cannot write, so it writes into memory. NULL: there is none. */
+static char *make_help(enum csw_use use)
+{
+	char *const names[] = { [CSW_USE_COUNT] = (char[]){ "csw-sample" },
+				[CSW_USE_REPORT] = (char[]){ "csw-sample report" },
+				[CSW_USE_SLICES] = (char[]){ "csw-sample slices" },
+				[CSW_USE_CALIBRATE] = (char[]){ "csw-sample calibrate" } };
+	struct argp_option own[sizeof(entries) / sizeof(entries[0])];
+	const struct argp help = { own, NULL, usages[use], docs[use], NULL, NULL, NULL };
 	char *text = NULL;
 	size_t bytes;
 	FILE *memory = open_memstream(&text, &bytes);
 
 	if (!memory)
 		return NULL;
-	argp_help(&parser, memory, ARGP_HELP_STD_HELP, (char[]){ "csw-sample" });
-	fclose(memory);
+	filter_entries(own, 1u << use);
+	argp_help(&help, memory, ARGP_HELP_STD_HELP, names[use]);
+	if (fclose(memory)) {
+		free(text);
+		return NULL;
+	}
+	cut_note(text);
 	return text;
 }
 
-int csw_options_inform(uint32_t info)
+int csw_options_inform(enum csw_use use, uint32_t info)
 {
-	char *help = info == CSW_INFO_HELP ? make_help() : NULL;
+	char *help = info == CSW_INFO_HELP ? make_help(use) : NULL;
 	int ret = 0;
 
 	if (info == CSW_INFO_HELP && !help)
@@ -635,20 +972,29 @@ int csw_options_inform(uint32_t info)
 	return ret;
 }
 
-int csw_options_run(int argc, char **argv, int (*check_command)(const struct csw_options *o),
+int csw_options_run(enum csw_use use, int argc, char **argv,
 		    int (*run)(const struct csw_options *o))
 {
 	struct csw_options o;
-	int ret = csw_options_parse(&o, argc, argv), status;
+	int ret = csw_options_parse(&o, use, argc, argv), status;
 
 	if (ret == 0 && o.info)
-		status = csw_options_inform(o.info) < 0 ? EXIT_FAILED : 0;
-	else if (ret == 0 && check_command(&o) < 0)
-		status = EXIT_USAGE;
+		status = csw_options_inform(use, o.info) < 0 ? EXIT_FAILED : 0;
 	else
 		status = ret == -EINVAL ? EXIT_USAGE : ret < 0 ? EXIT_FAILED : run(&o);
 	csw_options_free(&o);
 	return status;
+}
+
+bool csw_options_json(int argc, char **argv, int *i)
+{
+	if (!strcmp(argv[*i], "--json") || !strcmp(argv[*i], "--format=json"))
+		return true;
+	if (strcmp(argv[*i], "--format") != 0 || *i + 1 == argc ||
+	    strcmp(argv[*i + 1], "json") != 0)
+		return false;
+	++*i;
+	return true;
 }
 
 void csw_options_free(struct csw_options *o)

@@ -22,7 +22,18 @@ struct csw_ids {
 	size_t nr;
 };
 
+/* What the command line is of: the counting itself, or one of the commands that share its options.
+ */
+enum csw_use {
+	CSW_USE_COUNT,
+	CSW_USE_REPORT,
+	CSW_USE_SLICES,
+	CSW_USE_CALIBRATE,
+};
+
 struct csw_options {
+	uint32_t use;        /* enum csw_use */
+	uint64_t given;      /* a bit for each option that was there, by its place in the table */
 	char *events;        /* the lists of all -e, joined */
 	const char *trigger; /* NULL: the library's choice */
 	const char *driver;
@@ -56,23 +67,24 @@ enum csw_info {
 	CSW_INFO_VERSION,
 };
 
-/* 0: go on; -EINVAL, -ENOMEM: the reason has been printed. Prints nothing else. */
-int csw_options_parse(struct csw_options *o, int argc, char **argv);
+/* 0: go on; -EINVAL, -ENOMEM: the reason has been printed. Prints nothing else. An option that has
+ * no meaning for this use is refused. */
+int csw_options_parse(struct csw_options *o, enum csw_use use, int argc, char **argv);
 void csw_options_free(struct csw_options *o);
 
-/* Prints help or version to stdout. 0 or -errno, nothing complained. */
-int csw_options_inform(uint32_t info);
+/* Prints the help of this use, or the version, to stdout. 0 or -errno, nothing complained. */
+int csw_options_inform(enum csw_use use, uint32_t info);
 
-/* A whole subcommand: parses, then prints what was asked for, or else checks (0, or -EINVAL: the
- * reason has been printed) and runs. The exit status. */
-int csw_options_run(int argc, char **argv, int (*check)(const struct csw_options *o),
+/* Of the commands that have no other options: is argv[*i] one that asks for JSON ("--json",
+ * "--format=json", or the same in two words, when *i moves on)? */
+bool csw_options_json(int argc, char **argv, int *i);
+
+/* A whole subcommand: parses, then prints what was asked for, or runs. The exit status. */
+int csw_options_run(enum csw_use use, int argc, char **argv,
 		    int (*run)(const struct csw_options *o));
 
 /* Whether the machine is simulated, and time with it. */
 bool csw_options_simulated(const struct csw_options *o);
-
-/* Whether there is an option that only report and slices have; complains of it. */
-bool csw_recording_option(const struct csw_options *o);
 
 /* One line "csw-sample: ..." on stderr, whatever bytes the arguments hold. */
 void csw_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +22,13 @@
 const char *csw_output_error(int error)
 {
 	return error == EPIPE ? "its reader has closed it" : strerror(error);
+}
+
+bool csw_output_is_unread(FILE *file)
+{
+	struct pollfd p = { .fd = fileno(file) };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
 int csw_output_complain(const struct csw_output *out, int ret)

@@ -36,6 +36,9 @@ void csw_output_close(struct csw_output *out);
 /* Writing has failed: says so. Returns ret, which is -errno. */
 int csw_output_complain(const struct csw_output *out, int ret);
 
+/* Whether it is a pipe or a socket that nobody reads any more. */
+bool csw_output_is_unread(FILE *file);
+
 /* What an error of writing means; static storage or strerror's. */
 const char *csw_output_error(int error);
 

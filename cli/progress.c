@@ -22,7 +22,7 @@ void csw_progress_init(struct csw_progress *p, const struct csw_options *o)
 {
 	*p = (struct csw_progress){ .o = o };
 	/* With a program the terminal is the program's. */
-	if (o->quiet || o->command || is_short(o) || !isatty(STDERR_FILENO))
+	if (o->quiet || o->command || o->input || is_short(o) || !isatty(STDERR_FILENO))
 		p->o = NULL;
 	/* How long a simulation takes nobody knows: its clock is not ours. */
 	if (csw_options_simulated(o))

@@ -159,6 +159,10 @@ static int answer(struct run *r, struct csw_error *err)
 {
 	int ret;
 
+	if (r->hooks->asked) {
+		r->hooks->asked(r->hooks->ctx);
+		return 0;
+	}
 	if (r->o->interval_ns || r->delaying)
 		return 0;
 	ret = csw_tick(r->s, err);
@@ -174,6 +178,8 @@ static bool is_over(struct run *r)
 	if (o->command && csw_program_has_ended(&r->program))
 		return true;
 	if (interrupted && !o->command)
+		return true;
+	if (!o->command && r->hooks->is_enough && r->hooks->is_enough(r->hooks->ctx))
 		return true;
 	if (!o->command && !o->has_duration && csw_watch_is_over(&r->watch))
 		return true;
@@ -218,10 +224,37 @@ static int end_delay(struct run *r, struct csw_error *err)
 	return ret < 0 ? ret : csw_reset(r->s, err);
 }
 
+/* What is there before PROGRAM is never its own. */
+static bool is_contradiction(const struct csw_options *o)
+{
+	return o->command && (o->pids.nr || o->tids.nr);
+}
+
+/* Does nothing but a signal end it, and nobody see that it runs? */
+static bool waits_unseen(const struct csw_options *o)
+{
+	return !o->command && !o->has_duration && !o->pids.nr && !o->tids.nr && !o->input &&
+	       !o->interval_ns && !csw_options_simulated(o) && !isatty(STDERR_FILENO);
+}
+
+/* Once counting has begun: what could not begin has its own line. */
+static void say_what_to_expect(const struct csw_options *o)
+{
+	if (o->quiet)
+		return;
+	if (is_contradiction(o))
+		csw_complain("-%c and a program must both hold, and no thread of %s is among those "
+			     "of -%c; to count for a length of time leave the program out: -d 5",
+			     o->pids.nr ? 'p' : 't', o->command[0], o->pids.nr ? 'p' : 't');
+	else if (waits_unseen(o))
+		csw_complain("counting until SIGINT (Ctrl-C) or SIGTERM; -d ends it by itself");
+}
+
 static int count(struct run *r, struct csw_error *err)
 {
 	int ret = 1;
 
+	say_what_to_expect(r->o);
 	set_deadlines(r);
 	while (ret > 0 && !is_over(r))
 		ret = step(r, err);

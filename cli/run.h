@@ -14,6 +14,12 @@ struct csw_run_hooks {
 	/* Shows what has been counted up to now: an interval has ended, or SIGUSR1 asks. 0, or
 	 * -errno, the reason printed, and the run has failed. */
 	int (*show)(void *ctx, const struct csw_session *s);
+	/* SIGUSR1, where not a table answers it, for which every slice would be cut. NULL: one
+	 * does. */
+	void (*asked)(void *ctx);
+	/* Nobody wants more: the run is over, unless a program runs, which goes on to its end.
+	 * NULL: never. */
+	bool (*is_enough)(void *ctx);
 	void *ctx;
 };
 

@@ -13,6 +13,7 @@
 
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
+#define TIME_COLUMN "time,"
 #define EXACT_LEAST 0.9 /* a smaller exact share is worth a line */
 
 static bool wants_colour(const struct csw_options *o)
@@ -57,30 +58,34 @@ static void print_time(const struct csw_show *show, uint64_t duration_ns)
 		(double)duration_ns / (double)NS_PER_S);
 }
 
-/* Intervals in CSV: without the time in each line nobody could tell one from the next. A record is
- * a line, as control characters in names are escaped. */
+/* The report as a text, to be freed. 0 or -errno, of memory the reason printed. */
+static int make_text(char **text, const struct csw_table *table, const struct csw_report_opts *opts,
+		     struct csw_error *err)
+{
+	size_t bytes;
+	FILE *memory = open_memstream(text, &bytes);
+	int ret = memory ? csw_report(table, memory, opts, err) : -ENOMEM;
+
+	if (memory && fclose(memory) && ret == 0)
+		ret = -ENOMEM;
+	if (ret == -ENOMEM && !err->text[0])
+		csw_complain("not enough memory for the report");
+	return ret;
+}
+
+/* Many tables in CSV: without the time in each line nobody could tell one from the next. A record
+ * is a line, as control characters in names are escaped. */
 static int print_csv_with_time(const struct csw_show *show, const struct csw_table *table,
 			       const struct csw_report_opts *opts, struct csw_error *err)
 {
 	bool header = !opts->line;
 	char *text = NULL, *rest, *line;
-	size_t bytes;
-	FILE *memory = open_memstream(&text, &bytes);
-	int ret;
+	int ret = make_text(&text, table, opts, err);
 
-	if (!memory) {
-		csw_complain("not enough memory for the report");
-		return -ENOMEM;
-	}
-	ret = csw_report(table, memory, opts, err);
-	if (fclose(memory) && ret == 0) {
-		csw_complain("not enough memory for the report");
-		ret = -ENOMEM;
-	}
 	rest = ret == 0 ? text : NULL;
 	while (rest && (line = strsep(&rest, "\n")) && *line) {
 		if (header)
-			fputs("time,", show->out->file);
+			fputs(TIME_COLUMN, show->out->file);
 		else
 			fprintf(show->out->file, "%llu.%09llu,",
 				(unsigned long long)(show->duration_ns / NS_PER_S),
@@ -92,18 +97,23 @@ static int print_csv_with_time(const struct csw_show *show, const struct csw_tab
 	return ret;
 }
 
-static int print(struct csw_show *show, const struct csw_table *table,
-		 const struct csw_summary *summary, bool alone, struct csw_error *err)
+static struct csw_report_opts report_opts(const struct csw_options *o)
 {
-	const struct csw_options *o = show->o;
-	struct csw_report_opts opts = {
-		.size = sizeof(opts),
+	return (struct csw_report_opts){
+		.size = sizeof(struct csw_report_opts),
 		.format = o->format,
 		.verbose = o->verbose,
 		.rate = o->rate,
 		.raw = o->raw,
 		.histogram = o->histogram,
 	};
+}
+
+static int print(struct csw_show *show, const struct csw_table *table,
+		 const struct csw_summary *summary, bool alone, struct csw_error *err)
+{
+	const struct csw_options *o = show->o;
+	struct csw_report_opts opts = report_opts(o);
 
 	if (o->format == CSW_FORMAT_TABLE) {
 		suit_terminal(&opts, show);
@@ -112,7 +122,7 @@ static int print(struct csw_show *show, const struct csw_table *table,
 	}
 	if (o->interval_ns && o->format == CSW_FORMAT_JSON)
 		opts.line = 1;
-	if (o->interval_ns && o->format == CSW_FORMAT_CSV) {
+	if ((o->interval_ns || !alone) && o->format == CSW_FORMAT_CSV) {
 		opts.line = show->nr || show->out->has_content;
 		return print_csv_with_time(show, table, &opts, err);
 	}
@@ -157,7 +167,7 @@ static int look_for_threads(struct csw_show *show, const struct csw_session *s,
 	struct csw_table *table;
 	int ret;
 
-	if (show->in_scope || !(o->pids.nr || o->tids.nr || o->cgroup))
+	if (show->in_scope || !(o->pids.nr || o->tids.nr || o->cgroup || o->comms))
 		return 0;
 	ret = csw_table_open(&table, s, CSW_BY_THREAD, NULL, err);
 	if (ret < 0)
@@ -195,6 +205,62 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 		csw_complain("the numbers do not add up, see the report's end; do not trust them");
 	show->broken |= summary.broken;
 	return 0;
+}
+
+/* The first line of what is appended to; NULL: it cannot be read. To be freed. */
+static char *first_line(const struct csw_output *out)
+{
+	FILE *file = fopen(out->name, "re");
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t bytes = file ? getline(&line, &room, file) : -1;
+
+	if (file)
+		fclose(file);
+	if (bytes < 0) {
+		free(line);
+		return NULL;
+	}
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* Does the file begin as these tables do? The header is that of an empty table. */
+static int compare_header(const struct csw_show *show, const struct csw_table *table,
+			  struct csw_error *err)
+{
+	struct csw_report_opts opts = report_opts(show->o);
+	char *old = first_line(show->out), *header = NULL;
+	int ret = make_text(&header, table, &opts, err);
+
+	if (ret == 0)
+		header[strcspn(header, "\n")] = '\0';
+	if (ret == 0 && old &&
+	    (strncmp(old, TIME_COLUMN, strlen(TIME_COLUMN)) != 0 ||
+	     strcmp(old + strlen(TIME_COLUMN), header) != 0)) {
+		csw_complain("%s has other columns than these, its first line says; use another "
+			     "file for -o, or the options that it was written with",
+			     show->out->name);
+		ret = -EEXIST;
+	}
+	free(old);
+	free(header);
+	return ret;
+}
+
+int csw_show_begin(struct csw_show *show, const struct csw_session *s, struct csw_error *err)
+{
+	const struct csw_options *o = show->o;
+	struct csw_table *table;
+	int ret;
+
+	if (!o->interval_ns || o->format != CSW_FORMAT_CSV || !show->out->has_content)
+		return 0;
+	ret = csw_table_open(&table, s, o->by, NULL, err);
+	if (ret == 0)
+		ret = compare_header(show, table, err);
+	csw_table_close(table);
+	return ret;
 }
 
 int csw_show_now(struct csw_show *show, const struct csw_session *s)
@@ -236,6 +302,9 @@ static const char *remedy(const struct csw_show *show)
 		       "kernel.perf_event_max_sample_rate";
 	if (show->sav > 1)
 		return "several threads share a sample, try a smaller --sav";
+	if (!show->by_switch && !show->unseen)
+		return "this trigger is not known to come once at every switch, so it proves no "
+		       "owner; try --trigger=switch";
 	return show->by_switch ? "some switches left no record here"
 			       : "some switches left no record, try --trigger=switch";
 }
@@ -248,6 +317,31 @@ static void say_inexact(const struct csw_show *show)
 	csw_complain("only %u.%02u %% of the time on a CPU is exact, counts of the rest may be in "
 		     "[mixed], [lost] or [unknown]: %s",
 		     hundredths / 100, hundredths % 100, remedy(show));
+}
+
+void csw_show_unmatched(const struct csw_options *o)
+{
+	const char *what = o->input ? "in the recording" : "that ran";
+
+	if (o->quiet)
+		return;
+	if (o->comms && !o->pids.nr)
+		csw_complain("no thread %s is called %s", what, o->comms);
+	else if (o->pids.nr == 1 && !o->comms)
+		csw_complain("no thread %s is of process %d", what, o->pids.ids[0]);
+	else
+		csw_complain("no thread %s is one of those that were asked for", what);
+}
+
+static bool asks_for(const struct csw_options *o, const char *event)
+{
+	size_t length = strlen(event);
+
+	for (const char *at = o->events; (at = strstr(at, event)); at += length) {
+		if ((at == o->events || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
 }
 
 void csw_show_hint(const struct csw_show *show)
@@ -265,10 +359,13 @@ void csw_show_hint(const struct csw_show *show)
 			show->sav > 1     ? "a smaller --sav"
 			: show->by_switch ? "a longer run"
 					  : "--trigger=switch");
-	else if (scoped && !show->in_scope)
+	else if (scoped && !show->in_scope && !(o->command && (o->pids.nr || o->tids.nr)))
 		say_nobody_ran(o);
 	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
 		say_inexact(show);
+	else if (asks_for(o, "context-switches") || asks_for(o, "cs"))
+		csw_complain("context-switches needs no counter: the columns SLICES, VOL and PRE "
+			     "of each row say it, and how each ended");
 }
 
 void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns)

@@ -26,6 +26,10 @@ struct csw_show {
 	bool broken; /* a table's numbers did not add up; said once */
 };
 
+/* Counting has begun: is what is appended to of the same kind? A measurement shall not be spent on
+ * a file that nobody could read. 0 or -errno, the reason printed or in *err. */
+int csw_show_begin(struct csw_show *show, const struct csw_session *s, struct csw_error *err);
+
 /* An interval, or what SIGUSR1 asked for; complete for whoever reads the output. 0 or -errno, the
  * reason printed. */
 int csw_show_now(struct csw_show *show, const struct csw_session *s);
@@ -36,6 +40,9 @@ int csw_show_last(struct csw_show *show, const struct csw_session *s);
 /* At most one line on stderr, where the numbers say less than one would think: nobody of those
  * asked for ran, or much is of no proven thread. */
 void csw_show_hint(const struct csw_show *show);
+
+/* One line on stderr, unless it shall be quiet: what was asked for has matched nobody. */
+void csw_show_unmatched(const struct csw_options *o);
 
 /* One line on stderr about csw-sample's own CPU time. */
 void csw_show_overhead(const struct csw_show *show, uint64_t own_cpu_ns);

@@ -236,6 +236,15 @@ static bool has_bad_modifier(const struct lookup *l)
 	       id == CSW_TRIGGER_SWITCH || (l->trigger && id < CSW_TRIGGER_IDS && !takes_place(id));
 }
 
+static int offer_tracepoint(void *ctx, const char *subsys, const char *event)
+{
+	char name[2 * CSW_EVENT_NAME_BYTES + 2];
+
+	snprintf(name, sizeof(name), "%s:%s", subsys, event);
+	csw_nearest_offer_as(ctx, event, name);
+	return 0;
+}
+
 static void offer_all(struct csw_nearest *nearest, bool trigger)
 {
 	for (size_t i = 0; i < NR(softwares); i++) {
@@ -280,6 +289,9 @@ static int unknown(const struct lookup *l)
 		*colon = '\0'; /* unit masks: libpfm4 names events without them */
 	csw_nearest_init(&nearest, wanted);
 	offer_all(&nearest, l->trigger);
+	if (!colon) /* a tracepoint without its subsystem; where none can be seen, none is offered
+		     */
+		csw_sysfs_each_tracepoint(offer_tracepoint, &nearest, NULL);
 	if (!nearest.nr)
 		return csw_error_set(
 			l->err, -ENOENT,
@@ -388,11 +400,19 @@ static int resolve_colon(const struct lookup *l)
 
 	memcpy(subsys, l->head, nr);
 	subsys[nr] = '\0';
+	if (!l->head[nr + 1])
+		return csw_error_set(l->err, -ENOENT,
+				     "there is no %s \"%s\": behind the colon its name is missing; "
+				     "'list events %s' finds names",
+				     l->trigger ? "trigger or event" : "event", l->out->name,
+				     l->head);
 	tracepoint_ret =
 		csw_sysfs_tracepoint(subsys, l->head + nr + 1, &id, &subsys_known, &tracepoint_err);
 	if (!tracepoint_ret)
 		return resolve_tracepoint(l, id);
-	ret = resolve_pfm(l);
+	/* libpfm4 has the kernel's subsystems too, as events with a mask for each tracepoint: of
+	 * one that is mistyped it would name them all. */
+	ret = subsys_known && may_be_subsystem(subsys) ? -ENOENT : resolve_pfm(l);
 	if (ret != -ENOENT)
 		return ret;
 	if (tracepoint_ret == -ENOENT ? !subsys_known && !strstr(tracepoint_err.text, "; nearest: ")

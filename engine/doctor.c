@@ -716,6 +716,22 @@ static void check_namespace(struct doctor *d)
 		tell(d, name, CSW_STATE_OK, NULL, "the machine's own: every thread is visible");
 }
 
+/* By looking at a process that is everywhere and, but for root, somebody else's. */
+static void check_names(struct doctor *d)
+{
+	static const char name[] = "names of threads";
+	char stat[1024];
+	int ret = csw_sysfs_read(stat, sizeof(stat), "/proc/1/stat");
+
+	if (ret >= 0)
+		tell(d, name, CSW_STATE_OK, NULL, "those of all users can be read");
+	else
+		tell(d, name, CSW_STATE_LIMITED,
+		     "as root: mount -o remount,hidepid=0 /proc, or gid= with a group of this user",
+		     "/proc hides other users' processes (hidepid): those that run already are "
+		     "\"(not known)\" and without a cgroup until they take a name");
+}
+
 static void check_cgroup(struct doctor *d)
 {
 	static const char name[] = "cgroup v2";
@@ -788,7 +804,7 @@ int csw_doctor(int (*fn)(void *ctx, const struct csw_check *check), void *ctx,
 		check_switches, check_idle_records, check_tracepoints, check_mlock,
 		check_files,    check_rate,         check_pmu,         check_watchdog,
 		check_hybrid,   check_virtual,      check_watchpoints, check_cgroup,
-		check_bpf,      check_verdict,
+		check_names,    check_bpf,          check_verdict,
 	};
 	struct doctor d = { .fn = fn, .ctx = ctx };
 	struct csw_error cpus_err;

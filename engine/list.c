@@ -242,8 +242,7 @@ static int list_tracepoints(struct list *l)
 
 	if (!err.code)
 		return ret; /* all went well, or the caller's own end */
-	if (!matches(l, name, "tracepoint", summary))
-		return 0;
+	/* Whatever the words: that none of them holds these words nobody can say. */
 	return put(l, name, "tracepoint", summary, false, err.text);
 }
 
@@ -293,6 +292,8 @@ static int put_pfm(struct list *l, const struct csw_pfm_name *pfm)
 	ret = csw_pfm_encode(name, &event, &err);
 	if (ret && !err.text[0])
 		csw_error_set(&err, ret, "%s: libpfm4 lists it but cannot encode it here", name);
+	if (!ret && event.type == PERF_TYPE_TRACEPOINT)
+		return 0; /* it stands under its own name already */
 	if (ret)
 		return put(l, name, pfm->pmu, summary, false, err.text);
 	return put_judged(l, name, pfm->pmu, summary, &event, pfm->pmu);

@@ -74,18 +74,24 @@ static bool offered_before(const struct csw_nearest *n, const char *name)
 
 void csw_nearest_offer(struct csw_nearest *n, const char *name)
 {
+	csw_nearest_offer_as(n, name, name);
+}
+
+void csw_nearest_offer_as(struct csw_nearest *n, const char *name, const char *written)
+{
 	/* strnlen: what was typed may be a megabyte long, and this is called for thousands of
 	 * names. */
 	size_t nr_wanted = strnlen(n->wanted, NAME_BYTES), nr_name = strnlen(name, NAME_BYTES);
+	size_t nr_written = strnlen(written, NAME_BYTES);
 	size_t apart = nr_wanted > nr_name ? nr_wanted - nr_name : nr_name - nr_wanted;
 	unsigned distance;
 	size_t at;
 
 	if (!nr_wanted || !nr_name || nr_wanted == NAME_BYTES || nr_name == NAME_BYTES ||
-	    apart > distance_limit(nr_wanted))
+	    nr_written == NAME_BYTES || apart > distance_limit(nr_wanted))
 		return;
 	distance = edit_distance(n->wanted, nr_wanted, name, nr_name);
-	if (distance > distance_limit(nr_wanted) || offered_before(n, name))
+	if (distance > distance_limit(nr_wanted) || offered_before(n, written))
 		return;
 	for (at = n->nr; at > 0 && n->best[at - 1].distance > distance; at--)
 		if (at < CSW_NEAREST_MAX)
@@ -93,7 +99,7 @@ void csw_nearest_offer(struct csw_nearest *n, const char *name)
 	if (at == CSW_NEAREST_MAX)
 		return;
 	n->best[at].distance = distance;
-	memcpy(n->best[at].name, name, nr_name + 1);
+	memcpy(n->best[at].name, written, nr_written + 1);
 	if (n->nr < CSW_NEAREST_MAX)
 		n->nr++;
 }

@@ -19,6 +19,8 @@ struct csw_nearest {
 
 void csw_nearest_init(struct csw_nearest *n, const char *wanted);
 void csw_nearest_offer(struct csw_nearest *n, const char *name);
+/* The same, where what is to be written is another name than what is compared. */
+void csw_nearest_offer_as(struct csw_nearest *n, const char *name, const char *written);
 /* "page-faults, major-faults" into text; "" when nothing is near. Returns text. */
 const char *csw_nearest_text(const struct csw_nearest *n, char *text, size_t bytes);
 /* The same as the end of a sentence: "; nearest: page-faults, major-faults", or "". */

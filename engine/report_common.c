@@ -72,12 +72,13 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 
 	if (by == CSW_BY_CGROUP && row->cgroup)
 		escape_cgroup(name, sizeof(name), row->cgroup);
-	else if (by == CSW_BY_CGROUP && row->kind == CSW_KIND_THREAD)
-		strcpy(name, "(not known)");
 	else if (by == CSW_BY_CPU && row->cpu >= 0)
 		snprintf(name, sizeof(name), "%" PRId32, row->cpu);
 	else if (has_ids || by == CSW_BY_COMM)
 		csw_escape(name, sizeof(name), row->comm);
+	/* Of a thread that /proc hid and that took no name since. (One may call itself "", too.) */
+	if (plain && !*name)
+		strcpy(name, "(not known)");
 	if (plain)
 		return strcpy(out, name);
 	snprintf(out, CSW_LABEL_BYTES, "[%s]%s%s", csw_kind_name(row->kind), *name ? " " : "",

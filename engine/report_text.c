@@ -522,6 +522,10 @@ static void print_totals(const struct report *r)
 	fprintf(r->file, "\nthreads %s", NUM(r, r->s.threads));
 	if (in_scope != r->s.threads)
 		fprintf(r->file, " (%s of them in scope)", NUM(r, in_scope));
+	if (!r->s.slices && r->s.estimate) {
+		fprintf(r->file, ", samples %s, no slice\n", NUM(r, r->s.estimates));
+		return;
+	}
 	fprintf(r->file, ", slices %s, exact ", NUM(r, r->s.slices));
 	print_share(r->file, r->s.exact_ns, r->s.oncpu_ns);
 	fprintf(r->file, " of the time on a CPU, lost %s, unseen %s\n", NUM(r, r->s.lost),
@@ -568,6 +572,7 @@ static void print_time(const struct report *r)
 static void print_conservation(const struct report *r, const struct csw_counter *c)
 {
 	char name[CELL_BYTES];
+	const char *unit = c->nanoseconds ? " ns" : "";
 	int64_t difference = csw_report_difference(c);
 	uint64_t magnitude = difference < 0 ? -(uint64_t)difference : (uint64_t)difference;
 	bool scaled;
@@ -585,13 +590,17 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 		return;
 	}
 	if (difference)
-		fprintf(r->file, "conservation %s BROKEN: counter %s, rows %s, difference %s%s\n",
-			name, NUM(r, c->total), NUM(r, c->rows), difference < 0 ? "-" : "",
-			NUM(r, magnitude));
+		fprintf(r->file,
+			"conservation %s BROKEN: counter %s%s, rows %s%s, difference %s%s%s\n",
+			name, NUM(r, c->total), unit, NUM(r, c->rows), unit,
+			difference < 0 ? "-" : "", NUM(r, magnitude), unit);
+	else if (c->flags & CSW_COUNT_ESTIMATE)
+		fprintf(r->file, "%s~: %s%s in all rows\n", name, NUM(r, c->rows), unit);
 	else
 		fprintf(r->file,
-			"conservation %s ok: counter %s = rows %s, of no proven thread %s\n", name,
-			NUM(r, c->total), NUM(r, c->rows), NUM(r, c->unproven));
+			"conservation %s ok: counter %s%s = rows %s%s, of no proven thread %s%s\n",
+			name, NUM(r, c->total), unit, NUM(r, c->rows), unit, NUM(r, c->unproven),
+			unit);
 	if (c->flags & CSW_COUNT_SCALED) {
 		fprintf(r->file, "scaled %s: it ran ", name);
 		print_share(r->file, c->running_ns, c->enabled_ns);
@@ -652,7 +661,8 @@ static void print_footer(const struct report *r)
 	struct csw_counter c;
 
 	print_totals(r);
-	print_completeness(r);
+	if (csw_view_counts_trigger(r->t) || r->s.broken)
+		print_completeness(r);
 	print_cpus(r);
 	print_time(r);
 	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)

@@ -307,7 +307,8 @@ int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_sl
 	if (s->state != STATE_OPEN || s->slicer.each)
 		return csw_error_set(err, -EINVAL,
 				     "csw_on_slice: once, and before the session is started");
-	if (csw_slices_init(&s->each, &s->agg, s->slicer.nr_cpus, fn, ctx) < 0)
+	if (csw_slices_init(&s->each, &s->agg, csw_scope_is_set(&s->scope), s->slicer.nr_cpus, fn,
+			    ctx) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	s->slicer.each = &s->each;
 	return 0;

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int csw_slices_init(struct csw_slices *s, const struct csw_aggregation *agg, unsigned nr_cpus,
-		    int (*fn)(void *ctx, const struct csw_slice *slice), void *ctx)
+#include "engine/tasks.h"
+
+int csw_slices_init(struct csw_slices *s, const struct csw_aggregation *agg, bool scoped,
+		    unsigned nr_cpus, int (*fn)(void *ctx, const struct csw_slice *slice),
+		    void *ctx)
 {
 	*s = (struct csw_slices){ .agg = agg,
+				  .scoped = scoped,
 				  .nr_counters = agg->nr_counters,
 				  .nr_cpus = nr_cpus,
 				  .fn = fn,
@@ -69,10 +73,11 @@ static void tell(struct csw_slices *s, unsigned cpu, const struct csw_slice_line
 		.counted = line->counted,
 	};
 
+	if (s->ret || (s->scoped && !csw_scope_shows(row)))
+		return;
 	memcpy(comm, row->comm, CSW_COMM_BYTES);
 	comm[CSW_COMM_BYTES] = '\0';
-	if (!s->ret)
-		s->ret = s->fn(s->ctx, &slice);
+	s->ret = s->fn(s->ctx, &slice);
 }
 
 static void let_go(struct csw_slices *s, unsigned nr)

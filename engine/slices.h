@@ -37,6 +37,7 @@ struct csw_slices_cpu {
 
 struct csw_slices {
 	const struct csw_aggregation *agg; /* borrowed */
+	bool scoped;                       /* what is out of scope has no line */
 	unsigned nr_counters, nr_cpus;
 	struct csw_slices_cpu *cpus;
 	int (*fn)(void *ctx, const struct csw_slice *slice);
@@ -44,8 +45,8 @@ struct csw_slices {
 	int ret; /* the first answer of fn that was not 0 */
 };
 
-int csw_slices_init(struct csw_slices *s, const struct csw_aggregation *agg, unsigned nr_cpus,
-		    int (*fn)(void *ctx, const struct csw_slice *slice),
+int csw_slices_init(struct csw_slices *s, const struct csw_aggregation *agg, bool scoped,
+		    unsigned nr_cpus, int (*fn)(void *ctx, const struct csw_slice *slice),
 		    void *ctx); /* 0 or -ENOMEM */
 void csw_slices_free(struct csw_slices *s);
 

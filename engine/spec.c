@@ -79,6 +79,30 @@ static int put_off(int ret, struct csw_error *denied, const struct csw_error *er
 	return 0;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* What other tools take, and no driver knows. */
+static int refuse_notation(const char *name, struct csw_error *err)
+{
+	char shown[4 * CSW_EVENT_NAME_BYTES];
+
+	if (strpbrk(name, "{}"))
+		return csw_error_set(
+			err, -EINVAL,
+			"%s: all events are one group that is read together: leave out "
+			"the braces",
+			csw_escape(shown, sizeof(shown), name));
+	if (strpbrk(name, "*?"))
+		return csw_error_set(err, -EINVAL,
+				     "%s: an event has one whole name, and patterns are none; "
+				     "'list events WORD' finds names",
+				     csw_escape(shown, sizeof(shown), name));
+	return 0;
+}
+
 static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *from,
 		       size_t length, struct csw_error *denied, struct csw_error *err)
 {
@@ -86,6 +110,10 @@ static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, 
 	struct csw_event *event = &plan->counters[plan->nr_counters];
 	int ret;
 
+	for (; length && is_blank(*from); length--)
+		from++;
+	while (length && is_blank(from[length - 1]))
+		length--;
 	if (length == 0)
 		return csw_error_set(
 			err, -EINVAL,
@@ -98,7 +126,9 @@ static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, 
 		return csw_error_set(err, -EINVAL, "more than %d events", CSW_COUNTERS_MAX);
 	memcpy(name, from, length);
 	name[length] = '\0';
-	ret = put_off(ops->resolve_counter(name, event, err), denied, err);
+	ret = refuse_notation(name, err);
+	if (ret == 0)
+		ret = put_off(ops->resolve_counter(name, event, err), denied, err);
 	if (ret < 0)
 		return ret;
 	for (unsigned i = 0; i < plan->nr_counters; i++) {

@@ -30,6 +30,14 @@ static inline bool csw_scope_is_set(const struct csw_scope *scope)
 	return scope->nr_pids || scope->tree || scope->nr_tids || scope->in_cgroup || scope->comms;
 }
 
+/* With a scope: does the row stay in sight? What could not be given to anybody may belong to those
+ * in scope, so it does. */
+static inline bool csw_scope_shows(const struct csw_agg_row *row)
+{
+	return (row->flags & CSW_ROW_IN_SCOPE) || row->kind == CSW_KIND_LOST ||
+	       row->kind == CSW_KIND_UNKNOWN || (row->kind == CSW_KIND_MIXED && row->pid < 0);
+}
+
 struct csw_task_slot {
 	int32_t id;   /* a TID, or for the mixed row of a process: -2 - pid */
 	uint32_t row; /* 0: the slot is free */

@@ -178,7 +178,7 @@ static void add_group(struct csw_table *t, const struct csw_view_groups *g, size
 		const struct csw_view_member *m = g->members + i;
 		const struct csw_agg_row *last;
 
-		size = csw_view_thread_size(g, i);
+		size = csw_view_thread_size(g, i, at + nr);
 		last = last_row(g, m, size);
 		name_row(t, to, g, m, last, i == at);
 		if (!add_thread(t, to, g, m, size))
@@ -363,6 +363,7 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 	memcpy(t->trigger_forced, trigger->forced, sizeof(t->trigger_forced));
 	*s = result->summary;
 	s->threads = threads;
+	t->trigger_counted = !(trigger->event.flags & CSW_EVENT_UNCOUNTED);
 	s->trigger = t->trigger;
 	s->trigger_became = t->trigger_became;
 	s->trigger_forced = t->trigger_forced[0] ? t->trigger_forced : NULL;
@@ -477,6 +478,11 @@ uint32_t csw_view_by(const struct csw_table *t)
 uint64_t csw_view_threads_in_scope(const struct csw_table *t)
 {
 	return t->threads_in_scope;
+}
+
+bool csw_view_counts_trigger(const struct csw_table *t)
+{
+	return t->trigger_counted;
 }
 
 size_t csw_table_rows(const struct csw_table *t)

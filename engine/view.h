@@ -45,4 +45,7 @@ uint32_t csw_view_by(const struct csw_table *t);
 /* Threads in scope that ran, shown or folded away. */
 uint64_t csw_view_threads_in_scope(const struct csw_table *t);
 
+/* Did a counter of its own say how often the trigger occurred? Else completeness checks nothing. */
+bool csw_view_counts_trigger(const struct csw_table *t);
+
 #endif

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tasks.h"
+
 /* ---- cgroups ---- */
 
 static int compare_ids(const void *x, const void *y)
@@ -178,20 +180,13 @@ static const char *key_of(const struct csw_view_groups *g, const struct csw_view
 	return NULL;
 }
 
-/* What could not be given to anybody may belong to those in scope: it stays in sight. */
-static bool is_nobodys(const struct csw_agg_row *row)
-{
-	return row->kind == CSW_KIND_LOST || row->kind == CSW_KIND_UNKNOWN ||
-	       (row->kind == CSW_KIND_MIXED && row->pid < 0);
-}
-
 static void collect_members(struct csw_view_groups *g, const struct csw_result *result,
 			    const struct csw_view_paths *paths)
 {
 	for (uint32_t i = 0; i < g->agg->nr; i++) {
 		const struct csw_agg_row *row = csw_aggregation_row(g->agg, i);
 		struct csw_view_member *m = &g->members[g->nr];
-		bool out = result->scoped && !(row->flags & CSW_ROW_IN_SCOPE) && !is_nobodys(row);
+		bool out = result->scoped && !csw_scope_shows(row);
 
 		if (row->flags & CSW_ROW_FREE)
 			continue;
@@ -267,12 +262,12 @@ size_t csw_view_group_size(const struct csw_view_groups *g, size_t at)
 	return i;
 }
 
-size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at)
+size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at, size_t end)
 {
 	const struct csw_view_member *m = g->members + at;
 	size_t i = 1;
 
-	while (at + i < g->nr && m[i].root == m->root && m[i].kind == m->kind)
+	while (at + i < end && m[i].root == m->root)
 		i++;
 	return i;
 }

@@ -32,6 +32,16 @@ enum column {
 	COLUMNS,
 };
 
+/* As a heading says it where that is shorter. */
+static const struct {
+	const char *heading;
+	enum column column;
+} headings[] = {
+	{ "vol", COLUMN_VOLUNTARY },
+	{ "pre", COLUMN_PREEMPTED },
+	{ "migr", COLUMN_MIGRATIONS },
+};
+
 static const char *const names[COLUMNS] = {
 	[COLUMN_ONCPU] = "oncpu",
 	[COLUMN_SLICES] = "slices",
@@ -69,7 +79,9 @@ int csw_view_order_find(struct csw_view_order *out, const struct csw_result *res
 {
 	const struct csw_plan *plan = result->plan;
 
-	*out = (struct csw_view_order){ .column = COLUMN_COUNTER };
+	/* Without any counter, what is left to say who had the most. */
+	*out = (struct csw_view_order){ .column =
+						plan->nr_counters ? COLUMN_COUNTER : COLUMN_ONCPU };
 	if (!name)
 		return 0;
 	/* As it is written; then, as "cycles" and "CYCLES" may be two counters, in whatever case.
@@ -91,6 +103,11 @@ int csw_view_order_find(struct csw_view_order *out, const struct csw_result *res
 			return csw_error_set(err, -EINVAL,
 					     "cannot sort by cgroup: cgroups were not followed; "
 					     "set csw_opts.cgroups");
+		}
+		for (size_t k = 0; k < sizeof(headings) / sizeof(headings[0]); k++) {
+			out->column = headings[k].column;
+			if (compare(headings[k].heading, name) == 0)
+				return 0;
 		}
 		out->column = COLUMN_COUNTER;
 	}

@@ -36,6 +36,7 @@ struct csw_table {
 	const struct csw_estimates *samples; /* borrowed while the table is made */
 	uint64_t enabled_ns;
 	uint64_t threads_in_scope;
+	bool trigger_counted;
 	char trigger[CSW_EVENT_NAME_BYTES];
 	char trigger_became[CSW_EVENT_NAME_BYTES];
 	char trigger_forced[CSW_FORCED_BYTES];
@@ -106,9 +107,10 @@ int csw_view_groups_make(struct csw_view_groups *g, const struct csw_result *res
 			 const struct csw_view_paths *paths);
 void csw_view_groups_free(struct csw_view_groups *g);
 
-/* How many members from `at` on make one row; how many of them are one thread's. */
+/* How many members from `at` on make one row; how many of them are one thread's. `end` is the
+ * group's: the next group may begin with the same thread, gone on in another cgroup. */
 size_t csw_view_group_size(const struct csw_view_groups *g, size_t at);
-size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at);
+size_t csw_view_thread_size(const struct csw_view_groups *g, size_t at, size_t end);
 
 /* Has the process' own TID since it began: a second such row of one PID is another process. */
 bool csw_view_opens_process(const struct csw_view_groups *g, const struct csw_view_member *m);

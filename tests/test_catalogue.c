@@ -246,6 +246,11 @@ static void test_tracepoints(void **state)
 	check("exceptions:page_fault_user", 2, 402, CSW_EVENT_NEVER_IDLE,
 	      "exceptions:page_fault_user");
 	check_refused("sched:sched_swich", -ENOENT, SAYS("sched:sched_switch"));
+	check_refused("sched:sched_switch_", -ENOENT,
+		      SAYS("no tracepoint", "nearest: sched:sched_switch"));
+	check_refused("sched_switch", -ENOENT, SAYS("nearest: sched:sched_switch"));
+	check_refused("sched_swich", -ENOENT, SAYS("nearest: sched:sched_switch"));
+	check_refused("sched:", -ENOENT, SAYS("its name is missing"));
 	check_refused("shced:sched_switch", -ENOENT, SAYS("nearest: sched"));
 	check_refused("syscalls:enabel", -ENOENT, SAYS("no tracepoint syscalls:enabel"));
 	check_refused("a:b:c", -ENOENT, SAYS("a:b:c"));

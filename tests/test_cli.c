@@ -1,7 +1,7 @@
 /*
  * The command line, through the real binary: exit status, standard output and standard error of
  * each case. Without arguments on the simulated machine, which needs no permission; with the
- * argument "kernel" on the real one.
+ * argument "kernel" on the real one, and with a pattern behind it only the tests of such names.
  *
  * Invariant: a failure is one line on standard error that begins with the command's name, and
  * nothing on standard output; a success says nothing on standard error unless it was asked to.
@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perfdata_write.h"
 #include "truth.h"
 
 #define SIM "--driver=sim:cpus=2,threads=12,processes=3 "
@@ -156,7 +157,7 @@ static void judge(const struct run *run, const char *args, int status, const cha
 	if (run->status != status)
 		fail_msg("%s: status %d instead of %d; stderr: %s", args, run->status, status,
 			 run->stderr_text);
-	if (out ? !strstr(text, out) : *text != '\0')
+	if (out ? *out && !strstr(text, out) : *text != '\0')
 		fail_msg("%s: stdout is not \"%s\": %.2000s", args, out ? out : "", text);
 	if (err ? !is_one_complaint(run->stderr_text) || !strstr(run->stderr_text, err)
 		: *run->stderr_text != '\0')
@@ -357,7 +358,8 @@ static void test_help_teaches(void **state)
 	free(same);
 	free(brief);
 	expect("--version", 0, "csw-sample ", NULL);
-	expect("help me", 2, NULL, "unexpected");
+	expect("help me", 2, NULL, "me: unexpected");
+	expect("help list me", 2, NULL, "me: unexpected");
 }
 
 static void test_commands(void **state)
@@ -398,6 +400,10 @@ static void test_bad_usage(void **state)
 		{ "--by=core", "thread, process, comm, cgroup or cpu" },
 		{ "--format=xml", "table, json or csv" },
 		{ "--", "no program" },
+		{ "--sort=cgroup", "without --by=cgroup or --cgroup=PATH" },
+		{ "-o --by=cpu", "-o: its value is missing: --by=cpu is an option" },
+		{ "--sort -d 3", "--sort: its value is missing: -d is an option" },
+		{ "-e -V", "-e: its value is missing" },
 		{ "ls", "stands after --" },
 		{ "--driver=nonsense", "nonsense" },
 		{ SIM "--event=nonsense", "nonsense" },
@@ -615,8 +621,8 @@ static void test_stdout_that_fails(void **state)
 	expect("-d 0.1 -o \"$DIR/report\" " SIM " >&- 2>&- <&-", 0, NULL, NULL);
 }
 
-/* Nobody reads the pipe any more. */
-static void expect_epipe(const char *args)
+/* Nobody reads the pipe any more. err as of expect(). */
+static void expect_epipe(const char *args, int status, const char *err)
 {
 	struct run run;
 	int pipes[2];
@@ -625,17 +631,39 @@ static void expect_epipe(const char *args)
 	close(pipes[0]);
 	start_on(&run, args, pipes[1], -1);
 	finish(&run);
-	judge(&run, args, 1, NULL, "cannot write to the standard output: its reader has closed it");
+	judge(&run, args, status, NULL, err);
 	release(&run);
 }
 
+/* A report that nobody gets is a failure; of a list, or of lines without end, the reader may have
+ * had enough. */
 static void test_closed_pipe(void **state)
 {
+	static const char closed[] =
+		"cannot write to the standard output: its reader has closed it";
+
 	(void)state;
-	expect_epipe("-d 0.1 " SIM);
-	expect_epipe("-d 1000 -I 100 --format=json " SIM);
-	expect_epipe("--help");
-	expect_epipe("list events");
+	expect_epipe("-d 0.1 " SIM, 1, closed);
+	expect_epipe("-d 1000 -I 100 --format=json " SIM, 1, closed);
+	expect_epipe("--help", 0, NULL);
+	expect_epipe("help", 0, NULL);
+	expect_epipe("list events", 0, NULL);
+	expect_epipe("list triggers --json", 0, NULL);
+	expect_epipe("slices -d 0.01 " SIM, 0, NULL);
+	expect_epipe("slices -d 1000 " SIM, 0, NULL);
+	expect("list events >/dev/full", 1, NULL, "cannot write to the standard output");
+}
+
+/* Its status is the last check's, whoever reads how much of it. */
+static void test_doctor_on_a_closed_pipe(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, "doctor");
+	finish(&run);
+	expect_epipe("doctor", run.status, NULL);
+	release(&run);
 }
 
 /* ---- formats and columns ---- */
@@ -923,6 +951,31 @@ static void test_intervals_append(void **state)
 	remove_file("log");
 }
 
+/* Columns of another kind would be read as those of the first line. */
+static void test_intervals_do_not_append_to_other_columns(void **state)
+{
+	static const char *const others[] = {
+		SIM "-d 0.5 -I 250 --format=csv -e cycles -o \"$DIR/log\"",
+		SIM "-d 0.5 -I 250 --format=csv --rate -o \"$DIR/log\"",
+	};
+	char *before;
+
+	(void)state;
+	remove_file("log");
+	expect(SIM "-d 0.5 -I 250 --format=csv -o \"$DIR/log\"", 0, NULL, NULL);
+	before = file_text("log");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		expect(others[i], 1, NULL, "/log has other columns than these");
+	assert_file("log", before);
+	/* Another order and fewer rows have the same ones. */
+	expect(SIM "-d 0.5 -I 250 --format=csv --sort=tid --top=3 -o \"$DIR/log\"", 0, NULL, NULL);
+	free(before);
+	put_file("log", "some text\n");
+	expect(others[0], 1, NULL, "/log has other columns than these");
+	assert_file("log", "some text\n");
+	remove_file("log");
+}
+
 /* What comes after the delay is what an interval that begins there holds. */
 static void test_delay(void **state)
 {
@@ -1076,6 +1129,9 @@ static void test_completion(void **state)
 	expect_completion("csw-sample --forc", "--force");
 	expect_completion("csw-sample --sort=mig", "migrations");
 	expect_completion("csw-sample list ev", "events");
+	expect_completion("csw-sample verify --j", "--json");
+	expect_completion("csw-sample help re", "report");
+	expect_completion("csw-sample report /dev/nul", "/dev/null");
 	expect_completion("csw-sample -d ", "");
 	expect_completion("csw-sample -e page-faul", "page-faults");
 	expect_completion("csw-sample -e cycles,task-c", "cycles,task-clock");
@@ -1098,11 +1154,202 @@ static void test_recording_usage(void **state)
 	expect("report -i x -C 0", 2, NULL, "leave out -C");
 	expect("report -i x --time=1", 2, NULL, "FROM,TO");
 	expect("report -i x --time=1,+", 2, NULL, "FROM,TO");
+	expect("report -i x --time=2,1.5", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=+2,+1", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=2,0", 2, NULL, "FROM must not be later than TO");
+	expect("report -i x --time=2,2", 1, NULL, "x: cannot open it");
+	expect("report -i x --time=+2,1", 1, NULL, "x: cannot open it");
+	expect("report -i x --time=2,", 1, NULL, "x: cannot open it");
 	expect("report -i x --header", 1, NULL, "x: cannot open it");
-	expect("-i x", 2, NULL, "csw-sample report -i FILE");
-	expect("--comm=x", 2, NULL, "csw-sample report -i FILE");
+	expect("-i x", 2, NULL, "csw-sample report FILE");
+	expect("--comm=x", 2, NULL, "csw-sample report FILE");
+	expect("--time=1,2", 2, NULL, "csw-sample report FILE");
+	expect("report /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+	expect("report - </dev/null", 1, NULL, "offset 0");
+	expect("report x y", 2, NULL, "y: unexpected; one recording is read, x");
+	expect("report -i x y", 2, NULL, "y: unexpected; one recording is read, x");
+	expect("report x -- true", 2, NULL, "leave out the program");
+	expect("slices /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+	expect("slices x --sav=2", 2, NULL, "leave out --sav");
+	expect("slices x -- true", 2, NULL, "leave out the program");
+	expect("slices --time=1,2", 2, NULL, "--time is of a recording");
+	expect("slices --format=table", 2, NULL, "csv or json");
 	expect("slices --by=cpu", 2, NULL, "leave out --by");
 	expect("slices -i /no/such/file", 1, NULL, "/no/such/file: cannot open it");
+}
+
+/* Page faults of "one" (PID 10) and "two" (PID 20), sampled at 1 and 2 s, and no switch. */
+static void make_recording(const char *name)
+{
+	static struct pd w;
+	const struct pd_id none = { .pid = 0 };
+	char path[128];
+
+	memset(&w, 0, sizeof(w));
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	w.file = fopen(path, "w+e");
+	assert_non_null(w.file);
+	w.attrs[w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU,
+		.flags = PD_SAMPLE_ID_ALL,
+		.name = "page-faults",
+		.ids = { 100 },
+		.nr_ids = 1,
+	};
+	pd_head(&w);
+	pd_comm(&w, w.attrs, &none, 10, 10, "one");
+	pd_comm(&w, w.attrs, &none, 20, 20, "two");
+	for (int32_t i = 1; i <= 2; i++) {
+		struct pd_sample s = { .id = { .pid = 10 * i,
+					       .tid = 10 * i,
+					       .time = 1000000000ull * (unsigned)i,
+					       .id = 100 },
+				       .period = 1 };
+
+		pd_sample(&w, w.attrs, &s);
+	}
+	pd_round(&w);
+	pd_finish(&w);
+	assert_int_equal(fclose(w.file), 0);
+}
+
+/* What matches nothing is said; the table is there all the same where it is one. */
+static void test_recording_of_nobody(void **state)
+{
+	(void)state;
+	make_recording("rec");
+	expect("report \"$DIR/rec\"", 0, "one", NULL);
+	expect("report \"$DIR/rec\" --comm=one", 0, "one", NULL);
+	expect("report \"$DIR/rec\" --comm=three", 0, "[other]",
+	       "no thread in the recording is called three");
+	expect("report \"$DIR/rec\" -p 30", 0, "[other]",
+	       "no thread in the recording is of process 30");
+	expect("report \"$DIR/rec\" -p 30,31 -q", 0, "[other]", NULL);
+	expect("report \"$DIR/rec\" -p 10 --comm=two", 0, "[other]", "one of those");
+	expect("report \"$DIR/rec\" --time=+2,", 1, NULL,
+	       "nothing was recorded from 3.000000 on; the recording goes from 1.000000 to "
+	       "2.000000");
+	expect("slices \"$DIR/rec\"", 0, "time_ns", "there is no slice");
+	remove_file("rec");
+}
+
+/* What --help of a command does not show is refused by it, by name. */
+static void test_help_is_what_works(void **state)
+{
+	static const struct {
+		const char *command, *operand, *option, *value;
+		bool works;
+	} cases[] = {
+		{ "report", "/no/file ", "--event", "=cycles", false },
+		{ "report", "/no/file ", "--trigger", "=switch", false },
+		{ "report", "/no/file ", "--sav", "=2", false },
+		{ "report", "/no/file ", "--driver", "=perf", false },
+		{ "report", "/no/file ", "--ring-kib", "=64", false },
+		{ "report", "/no/file ", "--tid", "=1", false },
+		{ "report", "/no/file ", "--cgroup", "=/", false },
+		{ "report", "/no/file ", "--cpus", "=0", false },
+		{ "report", "/no/file ", "--duration", "=1", false },
+		{ "report", "/no/file ", "--delay", "=1", false },
+		{ "report", "/no/file ", "--interval", "=100", false },
+		{ "report", "/no/file ", "--pid", "=1", true },
+		{ "report", "/no/file ", "--comm", "=x", true },
+		{ "report", "/no/file ", "--top", "=3", true },
+		{ "report", "/no/file ", "--time", "=1,2", true },
+		{ "slices", "/no/file ", "--pid", "=1", true },
+		{ "slices", "/no/file ", "--comm", "=x", true },
+		{ "slices", SIM, "--by", "=cpu", false },
+		{ "slices", SIM, "--sort", "=oncpu", false },
+		{ "slices", SIM, "--top", "=1", false },
+		{ "slices", SIM, "--rate", "", false },
+		{ "slices", SIM, "--histogram", "", false },
+		{ "slices", SIM, "--raw", "", false },
+		{ "slices", SIM, "--verbose", "", false },
+		{ "slices", SIM, "--overhead", "", false },
+		{ "slices", SIM, "--header", "", false },
+		{ "slices", SIM, "--delay", "=1", false },
+		{ "slices", SIM, "--interval", "=100", false },
+		{ "", SIM, "--header", "", false },
+		{ "", SIM, "--time", "=1,2", false },
+	};
+	char args[160], row[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run run;
+		char *help;
+
+		snprintf(args, sizeof(args), "%s --help", cases[i].command);
+		help = output_of(args);
+		/* "--rate" begins no other option, "--tid" might: with what ends the name */
+		snprintf(row, sizeof(row), "%s%c", cases[i].option, *cases[i].value ? '=' : ' ');
+		if ((strstr(help, row) != NULL) != cases[i].works)
+			fail_msg("%s: wrong about %s", args, cases[i].option);
+		free(help);
+		snprintf(args, sizeof(args), "%s %s%s%s", cases[i].command, cases[i].operand,
+			 cases[i].option, cases[i].value);
+		start(&run, args);
+		finish(&run);
+		if (!cases[i].works)
+			assert_true(is_one_complaint(run.stderr_text));
+		if (cases[i].works ? run.status == 2 : run.status != 2)
+			fail_msg("%s: status %d: %s", args, run.status, run.stderr_text);
+		release(&run);
+	}
+}
+
+static void test_help_of_commands(void **state)
+{
+	static const char *const commands[] = { "list", "doctor", "verify", "report", "slices" };
+	char args[64], *help, *same;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		snprintf(args, sizeof(args), "help %s", commands[i]);
+		help = output_of(args);
+		snprintf(args, sizeof(args), "%s --help", commands[i]);
+		same = output_of(args);
+		assert_string_equal(help, same);
+		snprintf(args, sizeof(args), "Usage: csw-sample %s", commands[i]);
+		assert_int_equal(strncmp(help, args, strlen(args)), 0);
+		free(help);
+		free(same);
+	}
+	help = output_of("help --help");
+	same = output_of("--help");
+	assert_string_equal(help, same);
+	assert_null(strstr(help, "Mandatory"));
+	free(help);
+	free(same);
+}
+
+static void test_json_of_lists(void **state)
+{
+	static const char *const commands[] = { "list drivers", "doctor" };
+	static const char *const spellings[] = { "--json", "--format=json", "--format json" };
+	char args[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < 3; j++) {
+			struct run run;
+			json_t *json;
+
+			snprintf(args, sizeof(args), "%s %s", commands[i], spellings[j]);
+			start(&run, args);
+			finish(&run);
+			json = json_loads(run.stdout_text, 0, NULL);
+			if (!json)
+				fail_msg("%s: no JSON", args);
+			json_decref(json);
+			release(&run);
+		}
+		snprintf(args, sizeof(args), "%s --format=csv", commands[i]);
+		expect(args, 2, NULL, "no option");
+	}
 }
 
 /* The same simulated run: what its slices say is what its table says. */
@@ -1145,7 +1392,8 @@ static void test_slices_are_the_table(void **state)
 /* Every option of --help is completed. */
 static void test_completion_knows_every_option(void **state)
 {
-	char *help = output_of("--help"), *script, path[512];
+	static const char *const uses[] = { "--help", "report --help", "slices --help" };
+	char *help = malloc(TEXT_MAX), *script, path[512];
 	int fd;
 
 	(void)state;
@@ -1154,6 +1402,14 @@ static void test_completion_knows_every_option(void **state)
 	assert_true(fd >= 0);
 	script = read_all(fd);
 	close(fd);
+	assert_non_null(help);
+	*help = '\0';
+	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+		char *one = output_of(uses[i]);
+
+		strcat(help, one);
+		free(one);
+	}
 	for (char *c = help; (c = strstr(c, " --")); c++) {
 		char option[64];
 		size_t length = strspn(c + 1, "-abcdefghijklmnopqrstuvwxyz");
@@ -1253,6 +1509,96 @@ static void test_slices_of_turns(void **state)
 }
 
 /* ---- the manual ---- */
+
+/* The part of the manual between two headings; to be freed. */
+static char *manual_part(const char *from, const char *to)
+{
+	char path[512], *page, *begin, *end, *part;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/man/csw-sample.1", CSW_SOURCE_DIR);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	page = read_all(fd);
+	close(fd);
+	begin = strstr(page, from);
+	end = begin ? strstr(begin, to) : NULL;
+	assert_non_null(end);
+	part = strndup(begin, (size_t)(end - begin));
+	assert_non_null(part);
+	free(page);
+	return part;
+}
+
+/* As a word of its own at least once. */
+static bool has_word(const char *text, const char *word)
+{
+	static const char within[] = "abcdefghijklmnopqrstuvwxyz_:";
+	size_t length = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += length) {
+		/* \fBname\fR: what stands before it is the font */
+		bool begins = at == text || !strchr(within, at[-1]);
+
+		if (begins && (!at[length] || !strchr(within, at[length])))
+			return true;
+	}
+	return false;
+}
+
+static void assert_columns(const char *manual, char *header)
+{
+	for (char *rest = header, *name; (name = strsep(&rest, ","));) {
+		char column[64];
+
+		snprintf(column, sizeof(column), "%s", name);
+		if (!strncmp(name, "page-faults", 11))
+			snprintf(column, sizeof(column), "NAME%s", name + 11);
+		if (!has_word(manual, column))
+			fail_msg("the manual's FORMATS lack column %s", column);
+	}
+}
+
+static void assert_keys(const char *manual, const json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
+		if (!strncmp(key, "page-faults", 11))
+			continue;
+		if (!has_word(manual, key))
+			fail_msg("the manual's FORMATS lack key %s", key);
+		assert_keys(manual, value);
+	}
+}
+
+/* Every column and every key that there is. */
+static void test_manual_knows_every_column(void **state)
+{
+	char *manual = manual_part(".SH FORMATS", ".SH THE SIMULATED"), *text;
+	json_t *report;
+
+	(void)state;
+	text = output_of(SIM "-d 0.2 -e page-faults --rate --format=csv");
+	text[strcspn(text, "\n")] = '\0';
+	assert_columns(manual, text);
+	free(text);
+	text = output_of("slices " SIM "-d 0.2 -e page-faults");
+	text[strcspn(text, "\n")] = '\0';
+	assert_columns(manual, text);
+	free(text);
+	report = report_of(SIM "-d 0.2 -e page-faults --rate --histogram --format=json");
+	assert_keys(manual, report);
+	assert_keys(manual, json_array_get(json_object_get(report, "rows"), 0));
+	json_decref(report);
+	report = report_of("list drivers --json");
+	assert_keys(manual, report);
+	assert_keys(manual, json_array_get(json_object_get(report, "items"), 0));
+	json_decref(report);
+	free(manual);
+}
 
 /* The simulated machine itself says which options it has. */
 static void test_manual_knows_every_option_of_the_simulation(void **state)
@@ -1515,6 +1861,78 @@ static void test_cgroups(void **state)
 	expect(PERF "--by=cgroup -d 0.1 --format=json", 0, "\"cgroup\"", NULL);
 }
 
+/* A cgroup below the hierarchy's mount, to whose processes $GROUP/cgroup.procs leads; false: none
+ * can be made here. */
+static bool make_cgroup(void)
+{
+	char command[256], path[512];
+	FILE *pipe = popen("awk '$3 == \"cgroup2\" { print $2; exit }' /proc/mounts", "re");
+	bool found = pipe && fscanf(pipe, "%255s", command) == 1;
+
+	if (pipe)
+		pclose(pipe);
+	if (!found)
+		return false;
+	snprintf(path, sizeof(path), "%s/csw-test-%d", command, (int)getpid());
+	if (mkdir(path, 0755) < 0)
+		return false;
+	setenv("GROUP", path, 1);
+	return true;
+}
+
+#define MOVE "echo 0 >\"$GROUP/cgroup.procs\"; "
+
+/* The rows of one cgroup are one row, and they all add up: else the status is not 0. */
+static void assert_moved(const char *args)
+{
+	json_t *report = report_of(args), *row;
+	size_t i, here = 0;
+
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		const char *path = json_string_value(json_object_get(row, "cgroup"));
+
+		here += path && strstr(path, "/csw-test-") != NULL;
+	}
+	assert_int_equal(here, 1);
+	assert_int_equal(total_of(report, "page-faults", "difference"), 0);
+	json_decref(report);
+}
+
+/* Its row goes on in another one, and nobody else in scope has a row between the two. */
+static void test_a_program_changes_its_cgroup(void **state)
+{
+	const char *const programs[] = {
+		MOVE "exec true",
+		MOVE "true; true",
+		"(" MOVE "true); true",
+		"true; " MOVE "(true; exec true) & wait",
+	};
+	pid_t pid;
+	char args[256];
+
+	(void)state;
+	if (!make_cgroup()) {
+		printf("skip: a program changes its cgroup: none can be made here\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		snprintf(args, sizeof(args), PERF "--by=cgroup --format=json -- sh -c '%s'",
+			 programs[i]);
+		assert_moved(args);
+	}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", "sleep 0.5; " MOVE "exec sleep 0.1", NULL);
+		_exit(99);
+	}
+	snprintf(args, sizeof(args), PERF "--by=cgroup --format=json -p %d", (int)pid);
+	assert_moved(args);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(rmdir(getenv("GROUP")), 0);
+}
+
 /* ---- on the real kernel: time and signals ---- */
 
 /* Its handlers are installed: from now on no signal is lost, nor kills it. */
@@ -1747,6 +2165,26 @@ static void test_who_did_not_run(void **state)
 	assert_int_equal(waitpid(busy, NULL, 0), busy);
 }
 
+/* Every line of it has as many columns as the first, and none is cut off. */
+static void assert_whole_lines(char *text)
+{
+	size_t columns = 0;
+
+	for (char *line = text, *end; *line; line = end + 1) {
+		size_t commas = 0;
+
+		end = strchr(line, '\n');
+		if (!end)
+			fail_msg("the last line is not whole: %s", line);
+		for (const char *c = line; c < end; c++)
+			commas += *c == ',';
+		columns = columns ? columns : commas;
+		assert_int_equal(commas, columns);
+	}
+	assert_true(columns > 8);
+	assert_true(count_lines(text) > 2);
+}
+
 static void test_sigusr1_shows_the_table(void **state)
 {
 	json_t *reports, *first, *second;
@@ -1770,6 +2208,134 @@ static void test_sigusr1_shows_the_table(void **state)
 	assert_int_equal(total_of(second, "page-faults", "difference"), 0);
 	json_decref(reports);
 	release(&run);
+}
+
+/* As the intervals of -I: one header, and in every line the time. */
+static void test_sigusr1_as_csv(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, PERF "-d 1.2 --format=csv");
+	await_handlers(&run);
+	sleep_ms(500);
+	kill(run.pid, SIGUSR1);
+	finish(&run);
+	judge(&run, "SIGUSR1 as CSV", 0, "time,kind,pid", NULL);
+	assert_int_equal(count_parts(run.stdout_text, "kind,pid"), 1);
+	assert_whole_lines(run.stdout_text);
+	release(&run);
+	start(&run, PERF "-d 0.2 --format=csv");
+	finish(&run);
+	assert_int_equal(strncmp(run.stdout_text, "kind,pid", 8), 0);
+	release(&run);
+}
+
+#define HINT_RUNS 20
+
+/* Says it among the lines on stderr: on a busy machine a hint may come before another, or in its
+ * place, so that it takes some runs. */
+static void expect_hint(const char *args, const char *out, const char *part)
+{
+	struct run run;
+	bool said = false;
+
+	for (int i = 0; i < HINT_RUNS && !said; i++) {
+		start(&run, args);
+		finish(&run);
+		assert_int_equal(run.status, 0);
+		assert_non_null(strstr(run.stdout_text, out));
+		said = strstr(run.stderr_text, part) != NULL;
+		release(&run);
+	}
+	if (!said)
+		fail_msg("%s: never said \"%s\"", args, part);
+}
+
+static void test_hint_of_context_switches(void **state)
+{
+	(void)state;
+	expect_hint("--driver=perf -e page-faults,context-switches -- true", "context-switches",
+		    "SLICES, VOL and PRE");
+	expect("--driver=perf -q -e cs -- true", 0, "cs", NULL);
+}
+
+/* Where libpfm4 knows the kernel's tracepoints as well, which it does only on a real machine. */
+static void test_names_of_tracepoints(void **state)
+{
+	char *list;
+
+	(void)state;
+	expect("--driver=perf -q -e sched:sched_swich -- true", 2, NULL,
+	       "there is no tracepoint sched:sched_swich; nearest: sched:sched_switch");
+	expect("--driver=perf -q -e sched_switch -- true", 2, NULL, "nearest: sched:sched_switch");
+	expect("--driver=perf -q -e sched: -- true", 2, NULL, "its name is missing");
+	list = output_of("list events sched_switch");
+	assert_non_null(strstr(list, "sched:sched_switch"));
+	assert_null(strstr(list, "perf::"));
+	free(list);
+}
+
+/* Nothing was lost: it is the trigger that proves nothing. */
+static void test_trigger_that_is_no_switch(void **state)
+{
+	(void)state;
+	expect_hint("--driver=perf --trigger=sched:sched_switch -- true", "sched:sched_switch",
+		    "this trigger is not known to come once at every switch");
+}
+
+/* A user to whom /proc hides the others' processes can count all the same, and their names are said
+ * to be unknown. */
+static void test_hidden_processes(void **state)
+{
+#define NOBODY                                                                                     \
+	"setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +perfmon "                  \
+	"--ambient-caps +perfmon "
+	static const char *const modes[] = { "1", "2" };
+	char command[512];
+
+	(void)state;
+	if (system("test $(id -u) = 0 && unshare -m true 2>/dev/null && " NOBODY
+		   "\"$CSW\" --version >/dev/null 2>&1")) {
+		printf("skip: hidden processes: root, unshare(1) and setpriv(1) are needed, and a "
+		       "build that others can run\n");
+		skip();
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(command, sizeof(command),
+			 "unshare -m --propagation private sh -c 'mount -t proc -o hidepid=%s proc "
+			 "/proc && exec " NOBODY "\"$CSW\" -q --driver=perf -d 0.3' "
+			 "| grep -q '(not known)'",
+			 modes[i]);
+		if (system(command))
+			fail_msg("hidepid=%s: it does not count, or the names are not said to be "
+				 "unknown",
+				 modes[i]);
+	}
+#undef NOBODY
+}
+
+static void test_says_what_to_expect(void **state)
+{
+	struct run run;
+	char args[128];
+	pid_t pid = start_sleeper(PATIENCE_MS);
+
+	(void)state;
+	start(&run, PERF_LOUD);
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGTERM);
+	finish(&run);
+	assert_int_equal(run.status, 0);
+	assert_non_null(strstr(run.stderr_text, "counting until SIGINT (Ctrl-C) or SIGTERM"));
+	release(&run);
+	snprintf(args, sizeof(args), PERF_LOUD "-p %d -- true", (int)pid);
+	expect_hint(args, "[other]", "no thread of true is among those of -p");
+	snprintf(args, sizeof(args), PERF_LOUD "-t %d -- true", (int)pid);
+	expect_hint(args, "[other]", "-d 5");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 static void test_sigusr1_replaces_the_file(void **state)
@@ -1797,6 +2363,98 @@ static void test_sigusr1_replaces_the_file(void **state)
 	free(after);
 	release(&run);
 	remove_file("asked");
+}
+
+static void test_signals_end_the_slices(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct run run;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		start(&run, "slices -q --driver=perf -p $$ -o \"$DIR/slices\"");
+		await_handlers(&run);
+		sleep_ms(200);
+		kill(run.pid, signals[i]);
+		finish(&run);
+		judge(&run, "slices until a signal", 0, NULL, NULL);
+		text = file_text("slices");
+		assert_non_null(text);
+		assert_whole_lines(text);
+		free(text);
+		release(&run);
+		remove_file("slices");
+	}
+	start(&run, "slices -q --driver=perf -o \"$DIR/slices\" -- sh -c "
+		    "'trap \"exit 9\" TERM; while :; do sleep 0.05; done'");
+	await_handlers(&run);
+	sleep_ms(300);
+	kill(run.pid, SIGTERM);
+	finish(&run);
+	judge(&run, "slices of a program until SIGTERM", 9, NULL, NULL);
+	assert_int_equal(count_files("slices"), 1);
+	release(&run);
+	remove_file("slices");
+}
+
+/* SIGUSR1 writes the lines that are there; no slice is cut by it. */
+static void test_sigusr1_flushes_the_slices(void **state)
+{
+	struct run run;
+	char *text = NULL;
+
+	(void)state;
+	start(&run, "slices --driver=perf -p $$ -d 2"); /* few lines: its own */
+	await_handlers(&run);
+	sleep_ms(300);
+	for (int i = 0; i < 100 && (!text || !count_lines(text)); i++) {
+		kill(run.pid, SIGUSR1);
+		sleep_ms(20);
+		free(text);
+		text = read_all(run.out);
+	}
+	assert_true(count_lines(text) > 0);
+	free(text);
+	finish(&run);
+	judge(&run, "slices and SIGUSR1", 0, "time_ns", NULL);
+	assert_whole_lines(run.stdout_text);
+	release(&run);
+}
+
+/* What is out of scope has no line. */
+static void test_slices_of_a_scope(void **state)
+{
+	static const char *const scopes[] = {
+		"-- sh -c 'true; sleep 0.05'",
+		"--comm=sh -- sh -c 'sleep 0.05; true'",
+		"-p $$ -d 0.3", /* csw-sample itself: it has taken the shell's place */
+		"-t $$ -d 0.3",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(scopes) / sizeof(*scopes); i++) {
+		json_t *lines, *line;
+		char args[128], *text;
+		size_t j, found = 0;
+
+		snprintf(args, sizeof(args), "slices --driver=perf --format=json %s", scopes[i]);
+		text = output_of(args);
+		lines = parse_lines(text);
+		json_array_foreach(lines, j, line)
+		{
+			const char *comm = json_string_value(json_object_get(line, "comm"));
+
+			found += is_kind(line, "thread") || is_kind(line, "self");
+			assert_false(is_kind(line, "idle") || is_kind(line, "kernel"));
+			assert_true(i < 2 || !is_kind(line, "thread"));
+			assert_true(i != 1 || !is_kind(line, "thread") || !strcmp(comm, "sh"));
+		}
+		if (!found)
+			fail_msg("%s: no line is in scope", args);
+		json_decref(lines);
+		free(text);
+	}
 }
 
 static void test_real_intervals(void **state)
@@ -1931,6 +2589,8 @@ static int remove_dir(void **state)
 	char command[128];
 
 	(void)state;
+	if (getenv("GROUP"))
+		rmdir(getenv("GROUP")); /* where its test has failed */
 	snprintf(command, sizeof(command), "rm -rf -- './%s'", dir);
 	return system(command);
 }
@@ -1949,6 +2609,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sigterm_while_the_pipe_is_full),
 		cmocka_unit_test(test_stdout_that_fails),
 		cmocka_unit_test(test_closed_pipe),
+		cmocka_unit_test(test_doctor_on_a_closed_pipe),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_trigger_and_events),
 		cmocka_unit_test(test_views),
@@ -1960,16 +2621,22 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_intervals_that_divide_the_run),
 		cmocka_unit_test(test_intervals_as_csv_and_text),
 		cmocka_unit_test(test_intervals_append),
+		cmocka_unit_test(test_intervals_do_not_append_to_other_columns),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_completion),
 		cmocka_unit_test(test_recording_usage),
+		cmocka_unit_test(test_recording_of_nobody),
+		cmocka_unit_test(test_help_is_what_works),
+		cmocka_unit_test(test_help_of_commands),
+		cmocka_unit_test(test_json_of_lists),
 		cmocka_unit_test(test_slices_are_the_table),
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_multiplex),
 		cmocka_unit_test(test_multiplex_without_need),
 		cmocka_unit_test(test_slices_of_turns),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
+		cmocka_unit_test(test_manual_knows_every_column),
 	};
 	const struct CMUnitTest kernel[] = {
 		cmocka_unit_test(test_status_of_the_program),
@@ -1982,6 +2649,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_scope_selects_rows),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_a_program_changes_its_cgroup),
 		cmocka_unit_test(test_signals_end_the_run),
 		cmocka_unit_test(test_second_interrupt),
 		cmocka_unit_test(test_no_program_is_left),
@@ -1990,13 +2658,24 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ignored_signals_stay_ignored),
 		cmocka_unit_test(test_who_did_not_run),
 		cmocka_unit_test(test_sigusr1_shows_the_table),
+		cmocka_unit_test(test_sigusr1_as_csv),
+		cmocka_unit_test(test_says_what_to_expect),
+		cmocka_unit_test(test_hidden_processes),
+		cmocka_unit_test(test_names_of_tracepoints),
+		cmocka_unit_test(test_trigger_that_is_no_switch),
+		cmocka_unit_test(test_hint_of_context_switches),
 		cmocka_unit_test(test_sigusr1_replaces_the_file),
+		cmocka_unit_test(test_signals_end_the_slices),
+		cmocka_unit_test(test_sigusr1_flushes_the_slices),
+		cmocka_unit_test(test_slices_of_a_scope),
 		cmocka_unit_test(test_real_intervals),
 		cmocka_unit_test(test_reader_goes_away),
 		cmocka_unit_test(test_real_delay),
 		cmocka_unit_test(test_progress),
 	};
 
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	if (argc > 1 && strcmp(argv[1], "kernel") == 0)
 		return truth_refused() ? truth_skip(truth_refused())
 				       : cmocka_run_group_tests_name("cli on the kernel", kernel,

@@ -247,6 +247,7 @@ static void make_files(void)
 	tree_file("/proc/sys/kernel/unprivileged_bpf_disabled", "2\n");
 	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "316\n");
 	tree_file("/sys/kernel/btf/vmlinux", "much more than fits into two bytes");
+	tree_file("/proc/1/stat", "1 (init) S 0 1 1 0 -1 4194560\n");
 	tree_file("/proc/self/mounts", "proc /proc proc rw 0 0\n"
 				       "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"
 				       "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
@@ -522,6 +523,9 @@ static void test_surroundings(void **state)
 	check_said("PID namespace", CSW_STATE_LIMITED, "look like idle");
 	machine.namespace = 0;
 	check_said("PID namespace", CSW_STATE_LIMITED, "/proc");
+	check_said("names of threads", CSW_STATE_OK, "all users");
+	remove_file("/proc/1");
+	check_said("names of threads", CSW_STATE_LIMITED, "hidepid");
 	check_said("cgroup v2", CSW_STATE_OK, "/sys/fs/cgroup/unified");
 	tree_file("/proc/self/mounts", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n");
 	check_said("cgroup v2", CSW_STATE_MISSING, "mount -t cgroup2");

@@ -105,6 +105,22 @@ static void test_suffix(void **state)
 	assert_string_equal(csw_nearest_suffix(&n, text, 12), "");
 }
 
+/* Compared without its subsystem, written with it. */
+static void test_written_otherwise(void **state)
+{
+	struct csw_nearest n;
+	char text[64];
+
+	(void)state;
+	csw_nearest_init(&n, "sched_swich");
+	csw_nearest_offer_as(&n, "sched_switch", "sched:sched_switch");
+	csw_nearest_offer_as(&n, "sched_switch", "other:sched_switch");
+	csw_nearest_offer_as(&n, "sched_switch", "sched:sched_switch");
+	csw_nearest_offer_as(&n, "far", "sched_swich");
+	assert_string_equal(csw_nearest_text(&n, text, sizeof(text)),
+			    "sched:sched_switch, other:sched_switch");
+}
+
 /* Names of any length and with any bytes: nothing is near them, nothing overflows. */
 static void test_hostile(void **state)
 {
@@ -137,7 +153,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_distance), cmocka_unit_test(test_order),
 		cmocka_unit_test(test_five),     cmocka_unit_test(test_text_is_cut_between_names),
-		cmocka_unit_test(test_suffix),   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_suffix),   cmocka_unit_test(test_written_otherwise),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

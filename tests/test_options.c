@@ -19,6 +19,7 @@
 
 static char said[4096]; /* on stderr, by the last parse() */
 static char *argv[ARGS_MAX + 2];
+static enum csw_use use; /* of the next parse() */
 
 /* Arguments up to NULL; stderr is caught. */
 static int parse(struct csw_options *o, ...)
@@ -35,7 +36,7 @@ static int parse(struct csw_options *o, ...)
 	argv[argc] = NULL;
 	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
 	dup2(pipes[1], STDERR_FILENO);
-	ret = csw_options_parse(o, argc, argv);
+	ret = csw_options_parse(o, use, argc, argv);
 	fflush(stderr);
 	dup2(saved, STDERR_FILENO);
 	bytes = read(pipes[0], said, sizeof(said) - 1);

@@ -1242,6 +1242,99 @@ static void test_window_of_time(void **state)
 	drop(&m, &r);
 }
 
+/* Records of threads and switches may come long before the first sample: a time is counted from
+ * that, unless nothing was sampled. */
+static void test_time_from_the_first_sample(void **state)
+{
+	struct csw_opts opts = { .size = sizeof(opts),
+				 .from_ns = 1000,
+				 .to_ns = 3500,
+				 .time_flags = CSW_TIME_FROM_FIRST | CSW_TIME_TO_FIRST };
+	struct pd_id early = { .pid = 10, .tid = 11, .time = 400, .id = IDS };
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m.w);
+	pd_switch(&m.w, &m.w.attrs[0], &early, true, false, 10, 12);
+	early.tid = 12;
+	early.time++;
+	pd_switch(&m.w, &m.w.attrs[0], &early, false, false, 10, 11);
+	two_threads(&m);
+	done(&m);
+	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
+	assert_int_equal(row_value(&r, 12, "page-faults", "value"), 3);
+	assert_int_equal(row_value(&r, 11, "page-faults", "value"), 7);
+	drop(&m, &r);
+
+	make(&m, false, false);
+	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	m.w.nr_attrs = 1;
+	m.w.attrs[0].config = PERF_COUNT_SW_DUMMY;
+	pd_head(&m.w);
+	for (uint64_t i = 0; i < 5; i++) {
+		struct pd_id id = {
+			.pid = 10, .tid = 11 + (i & 1), .time = 1000 * (i + 1), .id = IDS
+		};
+		int32_t next = i & 1 ? 11 : 12;
+
+		pd_switch(&m.w, &m.w.attrs[0], &id, true, false, 10, next);
+		id.tid = next;
+		pd_switch(&m.w, &m.w.attrs[0], &id, false, false, 10, i & 1 ? 12 : 11);
+	}
+	pd_round(&m.w);
+	done(&m);
+	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
+	assert_int_equal(row_value(&r, 11, NULL, "oncpu_ns"), 1000);
+	assert_int_equal(row_value(&r, 12, NULL, "oncpu_ns"), 1000);
+	drop(&m, &r);
+}
+
+/* What nobody recorded is no empty table. */
+static void test_window_without_a_record(void **state)
+{
+	static const struct {
+		uint64_t from_ns, to_ns;
+		uint32_t flags;
+		const char *says;
+	} windows[] = {
+		{ 10000, 0, 0, "from 0.000010 on; the recording goes from 0.000001 to 0.000005" },
+		{ 10, 20, 0, "from 0.000000 to 0.000000;" },
+		{ 2100, 2900, 0, "to 0.000002;" },
+		{ 4001, 9000, CSW_TIME_FROM_FIRST | CSW_TIME_TO_FIRST, "that is +0 to +0.000004" },
+		{ 9000, 4000, CSW_TIME_TO_FIRST, "from 0.000009 to 0.000005;" },
+	};
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m.w);
+	two_threads(&m);
+	done(&m);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		struct csw_opts opts = { .size = sizeof(opts),
+					 .input = m.path,
+					 .from_ns = windows[i].from_ns,
+					 .to_ns = windows[i].to_ns,
+					 .time_flags = windows[i].flags };
+		struct csw_error err;
+		struct csw_session *s;
+
+		assert_int_equal(csw_open(&s, NULL, NULL, &opts, &err), 0);
+		assert_int_equal(csw_start(s, &err), 0);
+		while (csw_poll(s, 0, &err) > 0)
+			;
+		assert_int_equal(csw_stop(s, &err), -ENODATA);
+		if (!strstr(err.text, windows[i].says))
+			fail_msg("window %zu: %s", i, err.text);
+		csw_close(s);
+	}
+	unlink(m.path);
+}
+
 static void test_scope(void **state)
 {
 	static const int32_t nobody[] = { 99 };
@@ -1475,6 +1568,8 @@ int main(void)
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_broken_headers),
 		cmocka_unit_test(test_window_of_time),
+		cmocka_unit_test(test_time_from_the_first_sample),
+		cmocka_unit_test(test_window_without_a_record),
 		cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_slices_add_up),
 		cmocka_unit_test(test_receiver_refuses),

@@ -201,8 +201,8 @@ static void test_text_in_full(void **state)
 		"completeness ok: trigger 67 = sav 2 x samples 30 + lost 1 + throttled 2 + unseen 3"
 		" + open 1\n"
 		"conservation page-faults ok: counter 300 = rows 300, of no proven thread 0\n"
-		"conservation task-clock ok: counter 1,234,567 = rows 1,234,567, of no proven "
-		"thread 0\n"
+		"conservation task-clock ok: counter 1,234,567 ns = rows 1,234,567 ns, of no "
+		"proven thread 0 ns\n"
 		"conservation instructions:u ok: counter 2,000 = rows 2,000, of no proven thread "
 		"0\n"
 		"conservation cycles:u ok: counter 1,000 = rows 1,000, of no proven thread 0\n"
@@ -378,6 +378,32 @@ static void test_broken_is_told(void **state)
 	assert_holds(f->text, "BROKEN: these numbers do not add up; do not trust them\n");
 }
 
+/* What was only sampled has been counted by nobody, and without a counter of the trigger its
+ * samples are compared with themselves: such lines would prove nothing. */
+static void test_checks_that_check_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.trigger.event.flags |= CSW_EVENT_UNCOUNTED;
+	assert_lacks(text_report(f), "completeness");
+	assert_holds(f->text, "conservation page-faults ok");
+	f->result.summary.triggers = 68;
+	assert_holds(text_report(f), "completeness BROKEN");
+	f->result.summary.triggers = 67;
+	f->plan.estimated = 1u << FAULTS | 1u << CLOCK;
+	f->result.summary.estimate = 1;
+	f->result.summary.estimates = 44;
+	assert_lacks(text_report(f), "conservation page-faults");
+	assert_holds(f->text, "page-faults~: 300 in all rows\n");
+	assert_holds(f->text, "task-clock~: 1,234,567 ns in all rows\n");
+	assert_holds(f->text, "conservation cycles:u ok");
+	f->result.totals[FAULTS] = 299;
+	assert_holds(text_report(f), "conservation page-faults BROKEN");
+	f->result.totals[FAULTS] = 300;
+	csw_aggregation_row(&f->agg, f->worker)->slices = 0;
+	assert_holds(text_report(f), "threads 1, samples 44, no slice\n");
+}
+
 static void test_verbose(void **state)
 {
 	struct fixture *f = *state;
@@ -523,7 +549,7 @@ static void test_raw(void **state)
 	assert_holds(text_report(f), "  1,234.568  ");
 	text_as(f, CSW_BY_THREAD, (struct csw_report_opts){ .raw = 1 });
 	assert_holds(f->text, "  1234.568  ");
-	assert_holds(f->text, "counter 1234567 = rows 1234567, ");
+	assert_holds(f->text, "counter 1234567 ns = rows 1234567 ns, ");
 }
 
 static void test_rates(void **state)
@@ -1023,6 +1049,7 @@ int main(void)
 		TEST(test_force_is_told),
 		TEST(test_simulated_is_told),
 		TEST(test_broken_is_told),
+		TEST(test_checks_that_check_nothing),
 		TEST(test_verbose),
 		TEST(test_empty_table),
 		TEST(test_text_of_cpus_that_came_and_went),

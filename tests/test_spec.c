@@ -33,6 +33,9 @@ static void test_plan(void **state)
 	assert_int_equal(plan.nr_counters, 2);
 	assert_string_equal(plan.counters[0].name, "page-faults");
 	assert_string_equal(plan.counters[1].name, "task-clock");
+	assert_int_equal(plan_of(&plan, "switch", " page-faults,\ttask-clock \n", &err), 0);
+	assert_string_equal(plan.counters[0].name, "page-faults");
+	assert_string_equal(plan.counters[1].name, "task-clock");
 	assert_int_equal(csw_spec_plan(&plan, &csw_sim_driver, NULL, "page-faults", 3, &err), 0);
 	assert_int_equal(plan.trigger.sav, 3);
 	assert_int_equal(plan.nr_counters, 1);
@@ -59,6 +62,11 @@ static void test_refused(void **state)
 	refused("switch", "page-faults,", -EINVAL, "empty element");
 	refused("switch", ",page-faults", -EINVAL, "empty element");
 	refused("switch", "page-faults,,task-clock", -EINVAL, "empty element");
+	refused("switch", "page-faults, ,task-clock", -EINVAL, "empty element");
+	refused("switch", "{page-faults,task-clock}", -EINVAL, "leave out the braces");
+	refused("switch", "task-clock,page-faults}:S", -EINVAL, "leave out the braces");
+	refused("switch", "sched:*", -EINVAL, "patterns are none");
+	refused("switch", "page-fault?", -EINVAL, "patterns are none");
 	refused("switch", "page-faults,task-clock,page-faults", -EINVAL, "page-faults is listed");
 	refused("switch", "page-fautls", -ENOENT, "page-faults");
 	refused("swtich", "page-faults", -ENOENT, "switch");

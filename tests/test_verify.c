@@ -53,6 +53,36 @@ static void test_sound(void **state)
 	assert_int_equal(v.skipped, truth_no_tracepoints() ? 2 : 0);
 }
 
+/* The same findings as JSON: each with its result, and the sums that the last line has. */
+static void test_json(void **state)
+{
+	json_t *report, *checks, *check;
+	int64_t passed = 0, skipped = 0;
+	FILE *pipe = popen("'" CSW_SAMPLE "' verify --format=json", "re");
+	size_t i;
+
+	(void)state;
+	assert_non_null(pipe);
+	report = json_loadf(pipe, 0, NULL);
+	assert_non_null(report);
+	assert_int_equal(pclose(pipe), 0);
+	checks = json_object_get(report, "checks");
+	assert_int_equal(json_array_size(checks), 7);
+	json_array_foreach(checks, i, check)
+	{
+		const char *result = json_string_value(json_object_get(check, "result"));
+
+		passed += !strcmp(result, "passed");
+		skipped += !strcmp(result, "skipped");
+		assert_non_null(json_string_value(json_object_get(check, "finding")));
+	}
+	assert_int_equal(json_integer_value(json_object_get(report, "passed")), passed);
+	assert_int_equal(json_integer_value(json_object_get(report, "skipped")), skipped);
+	assert_int_equal(json_integer_value(json_object_get(report, "failed")), 0);
+	assert_int_equal(passed + skipped, 7);
+	json_decref(report);
+}
+
 #ifdef CSW_VERIFY_MUTANTS /* not in sanitized builds, which make no mutants */
 /* The check that the broken rule belongs to must be among those that fail. */
 static void check_mutant(const char *name, const char *check)
@@ -96,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_sound),
+		cmocka_unit_test(test_json),
 #ifdef CSW_VERIFY_MUTANTS
 		cmocka_unit_test(test_sample_tid_is_owner),
 		cmocka_unit_test(test_reading_not_kept),

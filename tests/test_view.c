@@ -499,6 +499,52 @@ static void test_ranges(void **state)
 	assert_string_equal(csw_kind_name(1000), "?");
 }
 
+/* What a heading calls a column, one can sort by as well; without counters, time says who had most.
+ */
+static void test_order_by_headings(void **state)
+{
+	static const char *const headings[] = { "vol", "PRE", "migr" };
+	struct fixture *f = *state;
+	uint32_t few = add(f, CSW_KIND_THREAD, 1, 1, 1, 1, 9, "few");
+	uint32_t many = add(f, CSW_KIND_THREAD, 2, 2, 1, 3, 1, "many");
+
+	csw_aggregation_row(&f->agg, few)->preempted =
+		csw_aggregation_row(&f->agg, few)->migrations = 1;
+	csw_aggregation_row(&f->agg, many)->preempted =
+		csw_aggregation_row(&f->agg, many)->migrations = 2;
+	for (size_t i = 0; i < 3; i++) {
+		make_sorted(f, CSW_BY_THREAD, headings[i], 0);
+		assert_string_equal(csw_table_row(f->table, 0)->comm, "many");
+	}
+	make(f, CSW_BY_THREAD);
+	assert_string_equal(csw_table_row(f->table, 0)->comm, "few");
+}
+
+static void test_order_without_counters(void **state)
+{
+	struct csw_aggregation agg, cpus;
+	struct csw_plan plan = { .nr_counters = 0 };
+	struct csw_result result = { .plan = &plan, .driver = &live, .agg = &agg, .cpus = &cpus };
+	struct csw_table *table;
+
+	(void)state;
+	assert_int_equal(csw_aggregation_init(&agg, 0, false), 0);
+	assert_int_equal(csw_aggregation_init_empty(&cpus, 0, false), 0);
+	for (int32_t i = 1; i <= 3; i++) {
+		int64_t nr = csw_aggregation_add(&agg, CSW_KIND_THREAD, i, i, 1);
+
+		csw_aggregation_row(&agg, (uint32_t)nr)->oncpu_ns =
+			(uint64_t)(i * 7 % 5); /* 2 4 1 */
+	}
+	assert_int_equal(csw_view_make(&table, &result, CSW_BY_THREAD, NULL, NULL), 0);
+	assert_int_equal(csw_table_row(table, 0)->tid, 2);
+	assert_int_equal(csw_table_row(table, 1)->tid, 1);
+	assert_int_equal(csw_table_row(table, 2)->tid, 3);
+	csw_table_close(table);
+	csw_aggregation_free(&agg);
+	csw_aggregation_free(&cpus);
+}
+
 /* ---- comm, cgroup, CPU ---- */
 
 /* The same thread from here on in another cgroup: a row of its own that continues the first. */
@@ -584,6 +630,32 @@ static void test_by_cgroup(void **state)
 	assert_null(csw_table_row(f->table, 2)->cgroup);
 	assert_int_equal(summary(f).threads, 3);
 	assert_nothing_fell_off(f);
+}
+
+/* Nobody else's row lies between the two of a thread that moved: each belongs to its own group. */
+static void test_a_thread_alone_in_two_cgroups(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before = add(f, CSW_KIND_THREAD, 10, 10, 1, 1, 8, "sh"), child;
+
+	csw_aggregation_row(&f->agg, before)->cgroup = 1;
+	csw_aggregation_row(&f->agg, before)->flags |= CSW_ROW_IN_SCOPE;
+	csw_aggregation_row(&f->agg, move(f, before, 2, 1, 50, "true"))->flags |= CSW_ROW_IN_SCOPE;
+	child = add(f, CSW_KIND_THREAD, 11, 11, 2, 1, 4, "true");
+	csw_aggregation_row(&f->agg, child)->cgroup = 2;
+	csw_aggregation_row(&f->agg, child)->flags |= CSW_ROW_IN_SCOPE;
+	for (int scoped = 0; scoped < 2; scoped++) {
+		f->result.scoped = scoped;
+		make(f, CSW_BY_CGROUP);
+		assert_int_equal(csw_table_rows(f->table), 2);
+		assert_string_equal(csw_table_row(f->table, 0)->cgroup, "/b");
+		assert_int_equal(csw_table_row(f->table, 0)->nr_threads, 2);
+		assert_int_equal(value(f, 0, 0), 54);
+		assert_string_equal(csw_table_row(f->table, 1)->cgroup, "/a");
+		assert_int_equal(csw_table_row(f->table, 1)->nr_threads, 1);
+		assert_int_equal(value(f, 1, 0), 8);
+		assert_nothing_fell_off(f);
+	}
 }
 
 /* A row's number is used again: what continues another may lie before it. */
@@ -1031,7 +1103,10 @@ int main(void)
 		TEST(test_ranges),
 		TEST(test_summary_sizes),
 		TEST(test_a_moved_thread_is_one_row),
+		TEST(test_order_by_headings),
+		TEST(test_order_without_counters),
 		TEST(test_by_cgroup),
+		TEST(test_a_thread_alone_in_two_cgroups),
 		TEST(test_a_chain_in_whatever_order),
 		TEST(test_a_thread_that_leaves_the_scope),
 		TEST(test_by_comm),

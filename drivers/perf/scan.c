@@ -50,10 +50,12 @@ static int parse_stat(const char *text, struct csw_record *rec)
 	return 0;
 }
 
-/* Threads and processes may vanish under the scan; whatever else fails is an error. */
+/* Threads and processes may vanish under the scan, and /proc may hide those of other users
+ * (hidepid=1: -EPERM); whatever else fails is an error. */
 static int unless_vanished(int error)
 {
-	return error == -ENOENT || error == -ESRCH || error == -EACCES ? 0 : error;
+	return error == -ENOENT || error == -ESRCH || error == -EACCES || error == -EPERM ? 0
+											  : error;
 }
 
 static int scan_thread(int tasks, const char *tid, struct csw_record *rec,

@@ -89,9 +89,11 @@ struct csw_driver {
 	struct csw_plan *plan;
 	uint32_t switches; /* enum switches */
 	bool has_trigger, has_reading;
-	bool has_cpu; /* records say on which CPU */
-	bool has_first;
-	uint64_t from_ns, to_ns;
+	bool has_cpu;            /* records say on which CPU */
+	bool has_samples;        /* some event was sampled; else the switches stand for samples */
+	bool has_first, hit;     /* a sample has been seen; one of the time that was asked for */
+	uint64_t from_ns, to_ns; /* UINT64_MAX where the first sample is to say it */
+	uint64_t first_ns, latest_ns; /* of the samples */
 	struct cpu *cpus;
 	struct held *held; /* per CPU */
 	struct csw_record pending[PENDING_MAX];
@@ -179,6 +181,8 @@ static void choose_mode(struct csw_driver *d)
 			     attr->form.sample_id_all;
 		records |= attr->flags & CSW_ATTR_CONTEXT_SWITCH && attr->time_back;
 	}
+	for (size_t i = 0; i < a->nr; i++)
+		d->has_samples |= !is_dummy(&a->attrs[i]);
 	records = records && d->has_cpu;
 	if (d->has_cpu && is_cpu_wide(&d->stream))
 		d->has_trigger = choose_trigger(d, is_switch_counter, true) ||
@@ -277,6 +281,8 @@ static int make_plan(struct csw_driver *d, struct csw_error *err)
 	plan->trigger =
 		(struct csw_trigger){ .sav = 1, .phase = CSW_PHASE_BEFORE, .per_switch = 1 };
 	name_trigger(d, &plan->trigger.event);
+	if (!d->has_reading)
+		plan->trigger.event.flags |= CSW_EVENT_UNCOUNTED;
 	if (plan->cgroups && !has_cgroups(a))
 		return csw_error_set(err, -EOPNOTSUPP,
 				     "its samples do not say in which cgroup they were taken: "
@@ -326,8 +332,8 @@ static int perfdata_adopt(struct csw_driver **out, struct csw_plan *plan, struct
 	d->stream.source.fd = -1;
 	d->plan = plan;
 	d->forked_tid = -1;
-	d->from_ns = plan->from_ns;
-	d->to_ns = plan->to_ns ? plan->to_ns : UINT64_MAX;
+	d->from_ns = plan->from_first ? UINT64_MAX : plan->from_ns;
+	d->to_ns = plan->to_first || !plan->to_ns ? UINT64_MAX : plan->to_ns;
 	d->cpus = calloc(CPUS_MAX, sizeof(*d->cpus));
 	d->held = calloc(CPUS_MAX, sizeof(*d->held));
 	if (!d->cpus || !d->held) {
@@ -373,9 +379,9 @@ static int perfdata_probe(struct csw_error *err)
 
 static int refuse_name(const char *name, struct csw_error *err)
 {
-	return csw_error_set(
-		err, -EOPNOTSUPP,
-		"%s: a recording has the events that it has: csw-sample report -i FILE", name);
+	return csw_error_set(err, -EOPNOTSUPP,
+			     "%s: a recording has the events that it has: csw-sample report FILE",
+			     name);
 }
 
 static int perfdata_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
@@ -431,11 +437,28 @@ static const char *perfdata_cgroup_path(struct csw_driver *d, uint64_t id)
 	return csw_file_cgroups_path(&d->cgroups, id);
 }
 
+#define SECONDS "%" PRIu64 ".%06" PRIu64
+#define SECONDS_OF(ns) (ns) / 1000000000, (ns) % 1000000000 / 1000
+
+/* A file was read to its end for a time of which it has nothing. */
+static int refuse_time(const struct csw_driver *d, struct csw_error *err)
+{
+	char to[48] = "on";
+
+	if (d->to_ns != UINT64_MAX)
+		snprintf(to, sizeof(to), "to " SECONDS, SECONDS_OF(d->to_ns));
+	return csw_error_set(err, -ENODATA,
+			     "%s: nothing was recorded from " SECONDS
+			     " %s; the recording goes from " SECONDS " to " SECONDS
+			     ", that is +0 to +" SECONDS,
+			     d->plan->input, SECONDS_OF(d->from_ns), to, SECONDS_OF(d->first_ns),
+			     SECONDS_OF(d->latest_ns), SECONDS_OF(d->latest_ns - d->first_ns));
+}
+
 static int perfdata_stop(struct csw_driver *d, struct csw_error *err)
 {
-	(void)err;
 	d->stopped = true;
-	return 0;
+	return d->ended && d->has_first && !d->hit ? refuse_time(d, err) : 0;
 }
 
 static uint64_t perfdata_snapshot(struct csw_driver *d)
@@ -956,23 +979,38 @@ static bool on_task(struct csw_driver *d, struct csw_record *rec)
 
 /* ---- one record ---- */
 
-/* The first sample says from where a time is counted that was given so. */
-static void note_first(struct csw_driver *d, uint64_t time_ns)
+static uint64_t later(uint64_t time_ns, uint64_t by_ns)
 {
-	if (d->has_first || !time_ns)
+	return by_ns > UINT64_MAX - time_ns ? UINT64_MAX : time_ns + by_ns;
+}
+
+/* The samples say how far the recording goes, and the first from where a time is counted that was
+ * given so. */
+static void note_extent(struct csw_driver *d, const struct csw_record *rec)
+{
+	bool is_switch = rec->type == CSW_RECORD_SWITCH_IN || rec->type == CSW_RECORD_SWITCH_OUT;
+
+	if (!rec->time_ns || (rec->type != CSW_RECORD_SAMPLE && !(is_switch && !d->has_samples)))
 		return;
-	d->has_first = true;
-	if (d->plan->from_first)
-		d->from_ns += time_ns;
-	if (d->plan->to_first)
-		d->to_ns = d->to_ns > UINT64_MAX - time_ns ? UINT64_MAX : d->to_ns + time_ns;
+	if (rec->time_ns > d->latest_ns)
+		d->latest_ns = rec->time_ns;
+	if (!d->has_first) {
+		d->has_first = true;
+		d->first_ns = rec->time_ns;
+		if (d->plan->from_first)
+			d->from_ns = later(rec->time_ns, d->plan->from_ns);
+		if (d->plan->to_first)
+			d->to_ns = later(rec->time_ns, d->plan->to_ns);
+	}
+	d->hit |= rec->time_ns >= d->from_ns && rec->time_ns <= d->to_ns;
 }
 
 static bool is_in_time(struct csw_driver *d, const struct csw_record *rec)
 {
-	note_first(d, rec->time_ns);
-	if (rec->time_ns > d->to_ns)
-		d->ended = true; /* nothing earlier comes */
+	note_extent(d, rec);
+	/* Nothing earlier comes; without a hit the end says how far the recording goes. */
+	if (rec->time_ns > d->to_ns && d->hit)
+		d->ended = true;
 	return rec->time_ns >= d->from_ns && rec->time_ns <= d->to_ns;
 }
 
@@ -1124,7 +1162,7 @@ int csw_recording(const char *path, int (*fn)(void *ctx, const char *name, const
 
 const struct csw_driver_ops csw_perfdata_driver = {
 	.name = "perfdata",
-	.summary = "recordings in perf's file format: csw-sample report -i FILE",
+	.summary = "recordings in perf's file format: csw-sample report FILE",
 	.caps = CSW_DRIVER_FILE,
 	.probe = perfdata_probe,
 	.resolve_counter = perfdata_resolve_counter,

@@ -100,7 +100,7 @@ struct csw_opts {
 	 * meaning. */
 	const char *input;
 	uint64_t from_ns, to_ns; /* of a recording: what lies between these times of its clock, 0:
-				    no limit */
+				    no limit; -ENODATA from csw_stop when nothing does */
 	const char *comms;       /* only threads of these names, separated by commas, in scope */
 
 	uint32_t force; /* 1: use the trigger even if it is known not to work here, as long as the
@@ -189,9 +189,11 @@ struct csw_slice {
 	uint32_t reserved_;
 };
 
-/* Calls fn for each slice while the session is polled and stopped; per thread, slices add up to its
- * row (ordinary samples of a recording are no slices). A return value other than 0 makes the call
- * fail with it, which should be a -errno. Call it before csw_start. */
+/* Calls fn for each slice in scope while the session is polled and stopped, and for those that
+ * cannot be given to anybody; per thread, slices add up to its row from when it came into scope
+ * (ordinary samples of a recording are no slices). Without a scope they add up to the counters. A
+ * return value other than 0 makes the call fail with it, which should be a -errno. Call it before
+ * csw_start. */
 int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_slice *slice),
 		 void *ctx, struct csw_error *err);
 

@@ -99,9 +99,17 @@ _csw_sample() {
 	case ${words[1]-} in
 	list)
 		((${#words[@]} == 2)) && _csw_sample_add "" "triggers events drivers" "$cur"
+		[[ $cur == -* ]] && _csw_sample_add "" "--json --help" "$cur"
 		return
 		;;
-	doctor | verify | help) return ;;
+	doctor | verify)
+		_csw_sample_add "" "--json --help" "$cur"
+		return
+		;;
+	help)
+		((${#words[@]} == 2)) && _csw_sample_add "" "list doctor verify report slices" "$cur"
+		return
+		;;
 	esac
 
 	if [[ $cur == --*=* ]]; then
@@ -110,6 +118,8 @@ _csw_sample() {
 		_csw_sample_value "$command" "$prev" "" "$cur"
 	elif [[ $cur == -* ]]; then
 		_csw_sample_add "" "$_csw_sample_options --" "$cur"
+	elif [[ ${words[1]-} == report || ${words[1]-} == slices ]]; then
+		_csw_sample_files "" "$cur" -f
 	elif ((${#words[@]} == 1)); then
 		_csw_sample_add "" "list doctor verify calibrate report slices help" "$cur"
 	fi
