@@ -27,6 +27,7 @@ struct csw_plan {
 	uint64_t duration_ns; /* how long the run is meant to last, 0: not known; the simulated
 				 machine ends then */
 	uint32_t estimated;   /* a bit for each counter that has only ordinary samples */
+	uint32_t mixed;       /* enum csw_mixed */
 	uint32_t scaled;      /* known once the driver is open: csw_driver_facts.scaled */
 	const char *input;    /* the recording to be read, NULL: none */
 	uint64_t from_ns;     /* of a recording: only what happened from here ... */

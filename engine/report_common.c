@@ -85,11 +85,11 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 	return out;
 }
 
-bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled)
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *estimate)
 {
 	int ret = csw_count_scaled(count, value);
 
-	*scaled = ret > 0;
+	*estimate = ret > 0 || (count->flags & CSW_COUNT_SHARED);
 	return ret >= 0;
 }
 

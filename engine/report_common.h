@@ -35,8 +35,9 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 const char *csw_report_cgroup(char *out, const struct csw_row *row);
 
 /* A value as it is shown: where the counter took turns, what it would have counted all the time.
- * False: there is none, it was not counted. *scaled: it is such an estimate. */
-bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled);
+ * False: there is none, it was not counted. *estimate: it is one, for that reason or because it
+ * holds shares of slices of several threads. */
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *estimate);
 
 /* The machine's total in the same way. */
 uint64_t csw_report_total(const struct csw_counter *c, bool *scaled);
