@@ -23,7 +23,8 @@
 #define CSW_EVENT_DEBUG_REGISTER 0x10u /* an access watched by one of the CPU's debug registers */
 /* The CPU itself counts it: what a report calls a hardware trigger. */
 #define CSW_EVENT_BY_HARDWARE (CSW_EVENT_HARDWARE | CSW_EVENT_DEBUG_REGISTER)
-#define CSW_EVENT_PER_CPU 0x20u /* config1 is a per-CPU variable's offset, see engine/percpu.h */
+#define CSW_EVENT_STORES_TOO 0x40u /* a watch for loads that sees stores as well */
+#define CSW_EVENT_PER_CPU 0x20u    /* config1 is a per-CPU variable's offset, see engine/percpu.h */
 
 struct csw_event {
 	char name[CSW_EVENT_NAME_BYTES];   /* as the user wrote it; the column's title */

@@ -127,3 +127,21 @@ int64_t csw_report_difference(const struct csw_counter *c)
 {
 	return (int64_t)(c->total - c->rows);
 }
+
+bool csw_report_accesses(const struct csw_table *t, const struct csw_summary *s,
+			 struct csw_accesses *out)
+{
+	struct csw_counter c;
+
+	if (!s->stores || csw_table_counter(t, s->stores - 1, &c) < 0)
+		return false;
+	/* Two watches at one place: the one that sees all cannot have seen less. */
+	*out = (struct csw_accesses){
+		.counter = s->stores - 1,
+		.all = s->accesses,
+		.stores = c.total,
+		.loads = s->accesses - c.total,
+		.known = !(c.flags & CSW_COUNT_NOT_COUNTED) && c.total <= s->accesses,
+	};
+	return true;
+}

@@ -47,6 +47,17 @@ uint64_t csw_report_total(const struct csw_counter *c, bool *scaled);
 bool csw_report_share(const struct csw_counter *c, uint64_t value, double *share);
 bool csw_report_per_second(uint64_t duration_ns, uint64_t value, double *per_second);
 
+/* What a trigger for loads saw that sees stores as well. */
+struct csw_accesses {
+	size_t counter; /* of the stores */
+	uint64_t all, stores, loads;
+	bool known; /* else stores and loads say nothing */
+};
+
+/* False: the trigger is no such. */
+bool csw_report_accesses(const struct csw_table *t, const struct csw_summary *s,
+			 struct csw_accesses *out);
+
 /* total - rows of a counter without loss of sign: 0 when conservation holds. */
 int64_t csw_report_difference(const struct csw_counter *c);
 

@@ -142,9 +142,21 @@ static void put(struct writer *w, const char *key, json_t *value)
 
 /* ---- the parts of the report ---- */
 
+static json_t *accesses(struct writer *w, const struct csw_accesses *a)
+{
+	json_t *object = json_object();
+
+	set(w, object, "counter", json_string(w->keys.text[a->counter]));
+	set(w, object, "accesses", number(a->all));
+	set(w, object, "stores", a->known ? number(a->stores) : json_null());
+	set(w, object, "loads", a->known ? number(a->loads) : json_null());
+	return object;
+}
+
 static json_t *trigger(struct writer *w, const struct csw_summary *s)
 {
 	json_t *object = json_object();
+	struct csw_accesses a;
 
 	set(w, object, "name", text(s->trigger));
 	set(w, object, "event", text(s->trigger_became));
@@ -152,6 +164,8 @@ static json_t *trigger(struct writer *w, const struct csw_summary *s)
 	set(w, object, "sav", number(s->sav));
 	if (s->trigger_forced)
 		set(w, object, "forced", text(s->trigger_forced));
+	if (csw_report_accesses(w->table, s, &a))
+		set(w, object, "accesses", accesses(w, &a));
 	return object;
 }
 

@@ -541,6 +541,23 @@ static void print_totals(const struct report *r)
 		NUM(r, r->s.unseen));
 }
 
+/* A trigger named after loads that sees stores as well says how many of them it saw. */
+static void print_accesses(const struct report *r)
+{
+	char name[CELL_BYTES];
+	struct csw_accesses a;
+
+	if (!csw_report_accesses(r->t, &r->s, &a))
+		return;
+	csw_escape(name, sizeof(name), r->s.trigger);
+	if (a.known)
+		fprintf(r->file, "%s: %s accesses, of which %s stores: %s loads\n", name,
+			NUM(r, a.all), NUM(r, a.stores), NUM(r, a.loads));
+	else
+		fprintf(r->file, "%s: %s accesses, loads and an unknown number of stores\n", name,
+			NUM(r, a.all));
+}
+
 /* How far the estimate of --mixed reaches: of the time here, of each counter with its sums. */
 static void print_shared_time(const struct report *r)
 {
@@ -680,6 +697,7 @@ static void print_footer(const struct report *r)
 	print_totals(r);
 	print_shared_time(r);
 	print_completeness(r);
+	print_accesses(r);
 	print_cpus(r);
 	print_time(r);
 	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)

@@ -457,6 +457,8 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 					csw_estimates_touch(&slicer->by_half, 2 * i + 1);
 	}
 	sum->triggers = done.all;
+	sum->stores = s->plan.stores;
+	sum->accesses = s->plan.stores ? done.all - (uint64_t)done.carried : 0;
 	sum->samples = done.samples;
 	sum->lost = done.lost;
 	sum->throttled = done.throttled;

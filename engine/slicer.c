@@ -905,6 +905,7 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 		out->throttled += cpu->done.throttled;
 		out->unseen += cpu->done.unseen;
 		out->open += cpu->state.open + cpu->done.open;
+		out->carried += cpu->done.carried;
 	}
 }
 
@@ -964,7 +965,7 @@ void csw_slicer_reset(struct csw_slicer *s)
 		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;
-		cpu->done = (struct csw_completeness){ .all = 0 };
+		cpu->done = (struct csw_completeness){ .carried = cpu->state.open };
 		memset(cpu->ran_ns, 0, sizeof(cpu->ran_ns));
 		cpu->lost_records_before += cpu->lost_records;
 		cpu->lost_records = 0;

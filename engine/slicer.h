@@ -22,6 +22,7 @@
  * unseen + open. */
 struct csw_completeness {
 	uint64_t all, samples, lost, throttled, unseen;
+	int64_t carried; /* of `all`, what a reset has found open: it occurred before */
 	int64_t open; /* of one CPU, all is in its state, and so is open but for what was left over
 			 at the ends of turns */
 };

@@ -1253,6 +1253,40 @@ static void test_slices_of_turns(void **state)
 	free(lines);
 }
 
+/* ---- a trigger for loads that sees stores as well ---- */
+
+#define LOADS " --driver=sim:model=intel --trigger=mem_load:current_task "
+
+static json_int_t accesses_of(const json_t *report, const char *key)
+{
+	return whole(json_object_get(json_object_get(report, "trigger"), "accesses"), key);
+}
+
+/* The simulated switch loads once and stores once, whatever the SAV and in every interval. */
+static void test_stores_of_loads(void **state)
+{
+	char *lines = output_of(LOADS "--sav=5 --format=json -q -d 2 -I 500 -e page-faults");
+	unsigned nr = 0;
+
+	(void)state;
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), nr++) {
+		json_t *report = json_loads(line, 0, NULL), *names;
+
+		assert_non_null(report);
+		names = json_object_get(report, "counters");
+		assert_string_equal(json_string_value(json_array_get(names, 1)),
+				    "mem_store:current_task");
+		assert_true(accesses_of(report, "stores") > 1000);
+		assert_int_equal(accesses_of(report, "stores"), accesses_of(report, "loads"));
+		assert_int_equal(accesses_of(report, "accesses"),
+				 2 * accesses_of(report, "stores"));
+		json_decref(report);
+	}
+	assert_int_equal(nr, 4);
+	free(lines);
+	expect(LOADS "--sav=2 -e page-faults -d 1", 0, " accesses, of which ", NULL);
+}
+
 /* ---- slices of several threads ---- */
 
 #define TWO_EACH                                                                                   \
@@ -2077,6 +2111,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_multiplex),
 		cmocka_unit_test(test_multiplex_without_need),
+		cmocka_unit_test(test_stores_of_loads),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_mixed_without_need),
 		cmocka_unit_test(test_slices_of_turns),

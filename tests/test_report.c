@@ -718,6 +718,41 @@ static void test_csv_of_turns(void **state)
 	assert_holds(text, ",,1234567,0,,,\n");
 }
 
+/* ---- a trigger for loads that sees stores as well ---- */
+
+static void test_accesses(void **state)
+{
+	struct fixture *f = *state;
+	json_t *root, *accesses;
+	const char *counter;
+	json_int_t all, stores, loads;
+
+	assert_lacks(text_report(f), "accesses");
+	strcpy(f->plan.trigger.event.name, "mem_load:x");
+	f->result.summary.stores = 1 + MISSES;
+	f->result.summary.accesses = 2050;
+	assert_holds(text_report(f),
+		     "\nmem_load:x: 2,050 accesses, of which 50 stores: 2,000 loads\n");
+	root = json_report(f, CSW_BY_THREAD);
+	assert_int_equal(json_unpack(root, "{s:{s:{s:s,s:I,s:I,s:I}}}", "trigger", "accesses",
+				     "counter", &counter, "accesses", &all, "stores", &stores,
+				     "loads", &loads),
+			 0);
+	assert_string_equal(counter, "LLC_MISSES:u");
+	assert_true(all == 2050 && stores == 50 && loads == 2000);
+	json_decref(root);
+
+	/* More stores than accesses: one of the two watches is wrong, and nobody knows which. */
+	f->result.summary.accesses = 49;
+	assert_holds(text_report(f),
+		     "mem_load:x: 49 accesses, loads and an unknown number of stores\n");
+	root = json_report(f, CSW_BY_THREAD);
+	accesses = json_object_get(json_object_get(root, "trigger"), "accesses");
+	assert_true(json_is_null(json_object_get(accesses, "stores")));
+	assert_true(json_is_null(json_object_get(accesses, "loads")));
+	json_decref(root);
+}
+
 /* ---- slices of several threads, by estimate ---- */
 
 /* A share of 40 in the page faults of the one, and of 0 in those of the other. */
@@ -1127,6 +1162,7 @@ int main(void)
 		TEST(test_text_of_turns),
 		TEST(test_json_of_turns),
 		TEST(test_csv_of_turns),
+		TEST(test_accesses),
 		TEST(test_text_of_shares),
 		TEST(test_json_of_shares),
 		TEST(test_csv_of_shares),

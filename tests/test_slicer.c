@@ -1351,6 +1351,28 @@ static void test_reset_before_the_last_record(void **state)
 	end(&f);
 }
 
+/* After a reset the account of samples begins with what was open; it occurred before all the same.
+ */
+static void test_reset_carries_the_open(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_ANY, 10, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 10);
+	f.values[0] += 7;
+	put(&f, CSW_RECORD_READ, 250, -1, -1, 0);
+	assert_int_equal(done(&f).all, 17);
+	assert_int_equal(done(&f).carried, 0);
+	csw_slicer_reset(&f.slicer);
+	sample(&f, 300, 10, 3);
+	stop(&f, 400, 10, 2);
+	assert_int_equal(done(&f).all, 12);
+	assert_int_equal(done(&f).carried, 7);
+	end(&f);
+}
+
 /* ---- counters that take turns ---- */
 
 static void begin_turns(struct fixture *f, uint32_t phase, uint64_t sav)
@@ -1786,6 +1808,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
+		cmocka_unit_test(test_reset_carries_the_open),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_written_twice),
 		cmocka_unit_test(test_inside),

@@ -292,7 +292,8 @@ static void set_event(struct csw_event *out, const char *name, const char *what,
 static void set_source(struct csw_event *out, const char *name, const struct csw_sim_source *source)
 {
 	set_event(out, name, source->what, source->event,
-		  source->flags & CSW_SIM_WATCH ? CSW_EVENT_DEBUG_REGISTER : CSW_EVENT_HARDWARE);
+		  (source->flags & CSW_SIM_WATCH ? CSW_EVENT_DEBUG_REGISTER : CSW_EVENT_HARDWARE) |
+			  (source->flags & CSW_SIM_STORES_TOO ? CSW_EVENT_STORES_TOO : 0));
 }
 
 static int sim_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)

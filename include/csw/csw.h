@@ -135,10 +135,10 @@ const char *csw_mixed_name(uint32_t mixed); /* "row", "last", "split"; static st
 /*
  * Resolves the names, opens counters and rings, all disabled.
  * trigger: "switch", "seg_load", ... or any event name; NULL: "auto". events: comma-separated
- * names. Both are copied. *out is NULL on failure. Errors: -EINVAL (a malformed text), -ENOENT (no
- * such name; the nearest are named), -EACCES or -EPERM (which capability or sysctl is missing),
- * -EOPNOTSUPP (a known name that this machine cannot count, with the reason and what works
- * instead), -E2BIG, -EMFILE, -ENOMEM, ...
+ * names; one may be added (csw_summary.stores). Both are copied. *out is NULL on failure. Errors:
+ * -EINVAL (a malformed text), -ENOENT (no such name; the nearest are named), -EACCES or -EPERM
+ * (which capability or sysctl is missing), -EOPNOTSUPP (a known name that this machine cannot
+ * count, with the reason and what works instead), -E2BIG, -EMFILE, -ENOMEM, ...
  */
 int csw_open(struct csw_session **out, const char *trigger, const char *events,
 	     const struct csw_opts *opts, struct csw_error *err);
@@ -386,7 +386,11 @@ struct csw_summary {
 				       nothing is known against it */
 	uint64_t shared_ns; /* the part of oncpu_ns in slices whose counts were shared ... */
 	uint32_t mixed;     /* ... and how: csw_opts.mixed */
-	uint32_t reserved_;
+	/* A trigger for loads that sees stores as well (mem_load:WHERE on x86): 1 + the number of
+	 * the counter of these stores, which csw_open adds behind the events asked for unless it is
+	 * among them; and what the trigger has seen meanwhile, loads and stores. 0: no such. */
+	uint32_t stores;
+	uint64_t accesses;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);
