@@ -67,6 +67,7 @@ enum key {
 	KEY_COMM,
 	KEY_HEADER,
 	KEY_FORCE,
+	KEY_MIXED,
 };
 
 /* clang-format off */
@@ -83,6 +84,8 @@ static const struct argp_option entries[] = {
 	  "(default: auto)", 0 },
 	{ "multiplex", KEY_MULTIPLEX, NULL, 0, "Let hardware events that do not fit the PMU together take turns; their "
 	  "values are scaled, and marked ~", 0 },
+	{ "mixed", KEY_MIXED, "HOW", 0, "What becomes of a slice in which several threads ran: row (default), the row "
+	  "[mixed]; by estimate, marked ~: last, the last thread has it, or split, each has a share by its time", 0 },
 	{ "ring-kib", KEY_RING, "N", 0, "Size of each CPU's ring buffer in KiB", 0 },
 	{ NULL, 0, NULL, 0, "Of whom (without these every thread of the machine; several must all hold):", 2 },
 	{ "pid", KEY_PID, "PID[,PID]", 0, "The threads of these processes; without -d until all of them have ended", 0 },
@@ -244,6 +247,7 @@ static const struct {
 	{ KEY_CPUS, REPORT },
 	{ KEY_FORCE, REPORT },
 	{ KEY_MULTIPLEX, REPORT | CALIBRATE },
+	{ KEY_MIXED, CALIBRATE },
 	/* all switches of the machine are judged */
 	{ KEY_PID, CALIBRATE },
 	{ KEY_DURATION, REPORT },
@@ -594,6 +598,12 @@ static int parse_value(struct csw_options *o, int key, const char *arg)
 		[CSW_FORMAT_CSV] = "csv",
 		NULL,
 	};
+	static const char *const mixed[] = {
+		[CSW_MIXED_ROW] = "row",
+		[CSW_MIXED_LAST] = "last",
+		[CSW_MIXED_SPLIT] = "split",
+		NULL,
+	};
 	uint64_t kib = 0;
 	int ret;
 
@@ -626,6 +636,8 @@ static int parse_value(struct csw_options *o, int key, const char *arg)
 		return parse_ms("-I ", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX, &o->interval_ns);
 	case KEY_BY:
 		return parse_word("--by", arg, by, &o->by);
+	case KEY_MIXED:
+		return parse_word("--mixed", arg, mixed, &o->mixed);
 	case KEY_SORT:
 		return parse_text("--sort", arg, &o->sort);
 	case KEY_TOP:

@@ -43,6 +43,7 @@ struct csw_options {
 	const char *sort; /* NULL: the library's choice */
 	uint64_t top;     /* 0: all rows */
 	bool multiplex;
+	uint32_t mixed;
 	bool verbose, histogram, rate, raw, no_colour, quiet, overhead;
 	const char *output; /* NULL: stdout */
 	bool has_duration;

@@ -311,6 +311,7 @@ static int open_session(struct run *r, struct csw_error *err)
 		.time_flags = o->time_flags,
 		.comms = o->comms,
 		.multiplex = o->multiplex,
+		.mixed = o->mixed,
 		.force = o->force,
 	};
 	int ret = csw_open(&r->s, o->trigger, o->events, &opts, err);

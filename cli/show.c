@@ -314,9 +314,10 @@ static void say_inexact(const struct csw_show *show)
 	/* Cut, as in the report: 89.99 is not 90. */
 	unsigned hundredths = (unsigned)(1e4 * (double)show->exact_ns / (double)show->oncpu_ns);
 
-	csw_complain("only %u.%02u %% of the time on a CPU is exact, counts of the rest may be in "
-		     "[mixed], [lost] or [unknown]: %s",
-		     hundredths / 100, hundredths % 100, remedy(show));
+	csw_complain("only %u.%02u %% of the time on a CPU is exact, counts of the rest may be %s"
+		     "in [mixed], [lost] or [unknown]: %s",
+		     hundredths / 100, hundredths % 100,
+		     show->o->mixed == CSW_MIXED_ROW ? "" : "only estimated, or ", remedy(show));
 }
 
 void csw_show_unmatched(const struct csw_options *o)

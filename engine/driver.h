@@ -19,14 +19,17 @@ struct csw_plan {
 	bool force; /* use a trigger that is known not to work here */
 	struct csw_event counters[CSW_COUNTERS_MAX];
 	unsigned nr_counters;
-	const char *cpus;     /* count on these only, "0-3,8"; NULL: on all */
-	bool cgroups;         /* fill in csw_record.cgroup */
-	bool multiplex;       /* more hardware counters than fit may take turns */
+	unsigned stores;  /* 1 + the counter of the stores among what the trigger sees; 0: it does
+			     not see stores beside loads (CSW_EVENT_STORES_TOO) */
+	const char *cpus; /* count on these only, "0-3,8"; NULL: on all */
+	bool cgroups;     /* fill in csw_record.cgroup */
+	bool multiplex;   /* more hardware counters than fit may take turns */
 	uint64_t ring_bytes;  /* size of one CPU's ring, that or nothing; 0: the driver's choice
 				 within its budget */
 	uint64_t duration_ns; /* how long the run is meant to last, 0: not known; the simulated
 				 machine ends then */
 	uint32_t estimated;   /* a bit for each counter that has only ordinary samples */
+	uint32_t mixed;       /* enum csw_mixed */
 	uint32_t scaled;      /* known once the driver is open: csw_driver_facts.scaled */
 	const char *input;    /* the recording to be read, NULL: none */
 	uint64_t from_ns;     /* of a recording: only what happened from here ... */

@@ -23,6 +23,7 @@
 #define CSW_EVENT_DEBUG_REGISTER 0x10u /* an access watched by one of the CPU's debug registers */
 /* The CPU itself counts it: what a report calls a hardware trigger. */
 #define CSW_EVENT_BY_HARDWARE (CSW_EVENT_HARDWARE | CSW_EVENT_DEBUG_REGISTER)
+#define CSW_EVENT_STORES_TOO 0x40u /* a watch for loads that sees stores as well */
 #define CSW_EVENT_UNCOUNTED                                                                        \
 	0x100u /* as a trigger: known by its samples or records alone, which nothing counted       \
 		  beside */

@@ -86,11 +86,11 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 	return out;
 }
 
-bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled)
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *estimate)
 {
 	int ret = csw_count_scaled(count, value);
 
-	*scaled = ret > 0;
+	*estimate = ret > 0 || (count->flags & CSW_COUNT_SHARED);
 	return ret >= 0;
 }
 
@@ -127,4 +127,22 @@ bool csw_report_per_second(uint64_t duration_ns, uint64_t value, double *per_sec
 int64_t csw_report_difference(const struct csw_counter *c)
 {
 	return (int64_t)(c->total - c->rows);
+}
+
+bool csw_report_accesses(const struct csw_table *t, const struct csw_summary *s,
+			 struct csw_accesses *out)
+{
+	struct csw_counter c;
+
+	if (!s->stores || csw_table_counter(t, s->stores - 1, &c) < 0)
+		return false;
+	/* Two watches at one place: the one that sees all cannot have seen less. */
+	*out = (struct csw_accesses){
+		.counter = s->stores - 1,
+		.all = s->accesses,
+		.stores = c.total,
+		.loads = s->accesses - c.total,
+		.known = !(c.flags & CSW_COUNT_NOT_COUNTED) && c.total <= s->accesses,
+	};
+	return true;
 }

@@ -35,8 +35,9 @@ const char *csw_report_name(char *out, const struct csw_table *t, const struct c
 const char *csw_report_cgroup(char *out, const struct csw_row *row);
 
 /* A value as it is shown: where the counter took turns, what it would have counted all the time.
- * False: there is none, it was not counted. *scaled: it is such an estimate. */
-bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *scaled);
+ * False: there is none, it was not counted. *estimate: it is one, for that reason or because it
+ * holds shares of slices of several threads. */
+bool csw_report_value(const struct csw_count *count, uint64_t *value, bool *estimate);
 
 /* The machine's total in the same way. */
 uint64_t csw_report_total(const struct csw_counter *c, bool *scaled);
@@ -45,6 +46,17 @@ uint64_t csw_report_total(const struct csw_counter *c, bool *scaled);
  * there is no such thing. */
 bool csw_report_share(const struct csw_counter *c, uint64_t value, double *share);
 bool csw_report_per_second(uint64_t duration_ns, uint64_t value, double *per_second);
+
+/* What a trigger for loads saw that sees stores as well. */
+struct csw_accesses {
+	size_t counter; /* of the stores */
+	uint64_t all, stores, loads;
+	bool known; /* else stores and loads say nothing */
+};
+
+/* False: the trigger is no such. */
+bool csw_report_accesses(const struct csw_table *t, const struct csw_summary *s,
+			 struct csw_accesses *out);
 
 /* total - rows of a counter without loss of sign: 0 when conservation holds. */
 int64_t csw_report_difference(const struct csw_counter *c);

@@ -4,10 +4,11 @@
  *
  * Columns: kind, pid, tid, comm, cgroup, cpu, nr_threads, slices, oncpu_ns, voluntary, preempted,
  * migrations, exact_ns, then of every counter NAME, NAME:enabled_ns, NAME:running_ns, NAME:min,
- * NAME:max, where it is estimated NAME:samples, where it took turns NAME:scaled and, with rates,
- * NAME:per_second, NAME:share. They mean what docs/report.schema.json says of the fields of these
- * names. A cell is empty where the row has no such thing: no PID, never counted. Totals,
- * completeness and histograms have no place in it; JSON has them.
+ * NAME:max, where it is estimated NAME:samples, where it took turns NAME:scaled, where slices of
+ * several threads are shared NAME:shared and, with rates, NAME:per_second, NAME:share. They mean
+ * what docs/report.schema.json says of the fields of these names. A cell is empty where the row has
+ * no such thing: no PID, never counted. Totals, completeness and histograms have no place in it;
+ * JSON has them.
  *
  * Invariant: a text cell holds neither unsafe characters (engine/text: they become \xNN, a
  * backslash two) nor the beginning of a formula: where it would begin with = + - or @, a ' comes
@@ -55,14 +56,16 @@ static void put_text(FILE *file, const char *text)
 	put_escaped(file, csw_escape(escaped, sizeof(escaped), text));
 }
 
+/* shares: whether slices of several threads are shared, if there are any. */
 static void put_header(FILE *file, const struct csw_table *t, const struct csw_keys *keys,
-		       bool rate)
+		       bool rate, bool shares)
 {
 	static const char *const parts[] = { "",        ":enabled_ns", ":running_ns",
 					     ":min",    ":max",        ":samples",
-					     ":scaled", ":per_second", ":share" };
+					     ":scaled", ":shared",     ":per_second",
+					     ":share" };
 	size_t nr = sizeof(parts) / sizeof(*parts) - (rate ? 0 : 2);
-	const size_t samples = 5, scaled = 6;
+	const size_t samples = 5, scaled = 6, shared = 7;
 
 	fputs("kind,pid,tid,comm,cgroup,cpu,nr_threads,slices,oncpu_ns,voluntary,preempted,"
 	      "migrations,exact_ns",
@@ -72,7 +75,8 @@ static void put_header(FILE *file, const struct csw_table *t, const struct csw_k
 			char title[CSW_KEY_BYTES + 16];
 
 			if ((k == samples && !is(t, j, CSW_COUNT_ESTIMATE)) ||
-			    (k == scaled && !is(t, j, CSW_COUNT_SCALED)))
+			    (k == scaled && !is(t, j, CSW_COUNT_SCALED)) ||
+			    (k == shared && !shares))
 				continue;
 			snprintf(title, sizeof(title), "%s%s", keys->text[j], parts[k]);
 			fputc(',', file);
@@ -104,17 +108,17 @@ static void put_rate(FILE *file, bool known, double value)
 }
 
 static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
-		      uint64_t duration_ns, bool rate)
+		      const struct csw_summary *s, bool rate)
 {
 	struct csw_count count = { .flags = CSW_COUNT_NOT_COUNTED };
 	struct csw_counter counter;
 	double per_second = 0, share = 0;
-	bool counted, has_rate, has_share, scaled;
+	bool counted, has_rate, has_share, estimate;
 	uint64_t value;
 
 	csw_table_count(t, i, j, &count);
 	csw_table_counter(t, j, &counter);
-	counted = csw_report_value(&count, &value, &scaled);
+	counted = csw_report_value(&count, &value, &estimate);
 	if (counted)
 		put_number(file, count.value);
 	else
@@ -131,9 +135,13 @@ static void put_count(FILE *file, const struct csw_table *t, size_t i, size_t j,
 		put_number(file, value);
 	else if (counter.flags & CSW_COUNT_SCALED)
 		fputc(',', file);
+	if (s->mixed != CSW_MIXED_ROW && counted && (count.flags & CSW_COUNT_SHARED))
+		put_number(file, count.shared);
+	else if (s->mixed != CSW_MIXED_ROW)
+		fputc(',', file);
 	if (!rate)
 		return;
-	has_rate = csw_report_per_second(duration_ns, value, &per_second);
+	has_rate = csw_report_per_second(s->duration_ns, value, &per_second);
 	has_share = csw_report_share(&counter, value, &share);
 	put_rate(file, counted && has_rate, per_second);
 	put_rate(file, counted && has_share, share);
@@ -172,11 +180,11 @@ int csw_report_csv(const struct csw_table *t, FILE *file, const struct csw_repor
 		return csw_error_set(err, ret, "the table has no summary");
 	csw_report_keys(&keys, t);
 	if (!opts->line)
-		put_header(file, t, &keys, opts->rate);
+		put_header(file, t, &keys, opts->rate, s.mixed != CSW_MIXED_ROW);
 	for (size_t i = 0; i < csw_table_rows(t) && !ferror(file); i++) {
 		put_row(file, t, csw_table_row(t, i));
 		for (size_t j = 0; j < keys.nr; j++)
-			put_count(file, t, i, j, s.duration_ns, opts->rate);
+			put_count(file, t, i, j, &s, opts->rate);
 		fputc('\n', file);
 	}
 	return 0;

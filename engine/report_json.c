@@ -28,6 +28,7 @@ struct writer {
 	const char *before; /* the next member of the report: "{" or "," */
 	int ret;            /* the first failure */
 	uint64_t duration_ns;
+	uint32_t mixed; /* enum csw_mixed */
 	struct csw_keys keys;
 };
 
@@ -141,9 +142,21 @@ static void put(struct writer *w, const char *key, json_t *value)
 
 /* ---- the parts of the report ---- */
 
+static json_t *accesses(struct writer *w, const struct csw_accesses *a)
+{
+	json_t *object = json_object();
+
+	set(w, object, "counter", json_string(w->keys.text[a->counter]));
+	set(w, object, "accesses", number(a->all));
+	set(w, object, "stores", a->known ? number(a->stores) : json_null());
+	set(w, object, "loads", a->known ? number(a->loads) : json_null());
+	return object;
+}
+
 static json_t *trigger(struct writer *w, const struct csw_summary *s)
 {
 	json_t *object = json_object();
+	struct csw_accesses a;
 
 	set(w, object, "name", text(s->trigger));
 	set(w, object, "event", text(s->trigger_became));
@@ -151,6 +164,8 @@ static json_t *trigger(struct writer *w, const struct csw_summary *s)
 	set(w, object, "sav", number(s->sav));
 	if (s->trigger_forced)
 		set(w, object, "forced", text(s->trigger_forced));
+	if (csw_report_accesses(w->table, s, &a))
+		set(w, object, "accesses", accesses(w, &a));
 	return object;
 }
 
@@ -202,10 +217,10 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 	json_t *object = json_object();
 	struct csw_count c = { .flags = CSW_COUNT_NOT_COUNTED };
 	uint64_t value;
-	bool scaled;
+	bool estimate;
 
 	csw_table_count(w->table, i, j, &c);
-	if (!csw_report_value(&c, &value, &scaled)) {
+	if (!csw_report_value(&c, &value, &estimate)) {
 		set(w, object, "value", json_null());
 		set(w, object, "reason", json_string("never counted"));
 		set(w, object, "enabled_ns", number(c.enabled_ns));
@@ -221,6 +236,8 @@ static json_t *count(struct writer *w, size_t i, size_t j)
 		set(w, object, "samples", number(c.samples));
 	if (c.flags & CSW_COUNT_SCALED)
 		set(w, object, "scaled", number(value));
+	if (c.flags & CSW_COUNT_SHARED)
+		set(w, object, "shared", number(c.shared));
 	if (w->opts->rate)
 		set_rate(w, object, j, value);
 	if (w->opts->histogram)
@@ -291,6 +308,8 @@ static json_t *totals(struct writer *w)
 			set(w, total, "counter", number(c.total));
 			set(w, total, "rows", number(c.rows));
 			set(w, total, "unproven", number(c.unproven));
+			if (w->mixed != CSW_MIXED_ROW)
+				set(w, total, "shared", number(c.shared));
 			if (c.flags & CSW_COUNT_SCALED)
 				set(w, total, "scaled", number(csw_report_total(&c, &scaled)));
 		}
@@ -324,11 +343,12 @@ static json_t *completeness(struct writer *w, const struct csw_summary *s)
 	return object;
 }
 
-static json_t *exact_share(const struct csw_summary *s)
+/* Of the time on a CPU. */
+static json_t *share(const struct csw_summary *s, uint64_t ns)
 {
 	if (!s->oncpu_ns)
 		return json_null();
-	return json_real((double)s->exact_ns / (double)s->oncpu_ns);
+	return json_real((double)ns / (double)s->oncpu_ns);
 }
 
 static void put_report(struct writer *w, const struct csw_summary *s)
@@ -344,6 +364,7 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "cpus_gone", number(s->cpus_gone));
 	put(w, "ring_bytes", number(s->ring_bytes));
 	put(w, "sets", number(s->sets > 1 ? s->sets : 1));
+	put(w, "mixed", json_string(csw_mixed_name(s->mixed)));
 	put(w, "trigger", trigger(w, s));
 	put(w, "counters", counters(w));
 	put_rows(w);
@@ -351,7 +372,8 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "completeness", completeness(w, s));
 	put(w, "time", time_account(w, s));
 	put(w, "slices", number(s->slices));
-	put(w, "exact_share", exact_share(s));
+	put(w, "exact_share", share(s, s->exact_ns));
+	put(w, "shared_share", share(s, s->shared_ns));
 	put(w, "owner_disagreements", number(s->owner_disagreements));
 	fputs(w->opts->line ? "}\n" : "\n}\n", w->file);
 }
@@ -366,6 +388,7 @@ int csw_report_json(const struct csw_table *t, FILE *file, const struct csw_repo
 	if (ret < 0)
 		return csw_error_set(err, ret, "the table has no summary");
 	w.duration_ns = s.duration_ns;
+	w.mixed = s.mixed;
 	csw_report_keys(&w.keys, t);
 	put_report(&w, &s);
 	if (w.ret < 0)

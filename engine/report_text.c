@@ -83,24 +83,24 @@ static void put_id(char *out, int32_t id)
 		snprintf(out, CELL_BYTES, "%" PRId32, id);
 }
 
-/* A mark before what is only an estimate because its counter took turns; what follows it. */
-static char *put_mark(char *out, bool scaled)
+/* A mark before what is only an estimate; what follows it. */
+static char *put_mark(char *out, bool estimate)
 {
-	strcpy(out, scaled ? "~" : "");
-	return out + scaled;
+	strcpy(out, estimate ? "~" : "");
+	return out + estimate;
 }
 
 static void put_count(char *out, const struct report *r, const struct csw_count *count,
 		      bool nanoseconds)
 {
 	uint64_t value;
-	bool scaled;
+	bool estimate;
 
-	if (!csw_report_value(count, &value, &scaled)) {
+	if (!csw_report_value(count, &value, &estimate)) {
 		strcpy(out, "-");
 		return;
 	}
-	out = put_mark(out, scaled);
+	out = put_mark(out, estimate);
 	if (nanoseconds)
 		put_ms(out, r, value);
 	else
@@ -112,14 +112,14 @@ static void put_per_second(char *out, const struct report *r, const struct csw_c
 {
 	uint64_t value, whole;
 	double rate;
-	bool scaled;
+	bool estimate;
 
-	if (!csw_report_value(count, &value, &scaled) ||
+	if (!csw_report_value(count, &value, &estimate) ||
 	    !csw_report_per_second(r->s.duration_ns, value, &rate)) {
 		strcpy(out, "-");
 		return;
 	}
-	out = put_mark(out, scaled);
+	out = put_mark(out, estimate);
 	if (nanoseconds)
 		rate /= 1e6; /* its column is in ms */
 	whole = rate < 0x1p63 ? (uint64_t)rate : UINT64_MAX;
@@ -134,28 +134,29 @@ static void put_share(char *out, const struct report *r, const struct csw_count 
 	struct csw_counter counter;
 	uint64_t value;
 	double share;
-	bool scaled;
+	bool estimate;
 
 	csw_table_counter(r->t, j, &counter);
-	if (!csw_report_value(count, &value, &scaled) || !csw_report_share(&counter, value, &share))
+	if (!csw_report_value(count, &value, &estimate) ||
+	    !csw_report_share(&counter, value, &share))
 		strcpy(out, "-");
 	else
-		snprintf(put_mark(out, scaled), CELL_BYTES - 1, "%.2f", 100 * share);
+		snprintf(put_mark(out, estimate), CELL_BYTES - 1, "%.2f", 100 * share);
 }
 
 static void put_ratio(char *out, const struct report *r, size_t i, const struct column *c)
 {
 	struct csw_count dividend = { .flags = CSW_COUNT_NOT_COUNTED }, divisor = dividend;
 	uint64_t above, below;
-	bool above_scaled, below_scaled;
+	bool above_mark, below_mark;
 
 	csw_table_count(r->t, i, c->counter, &dividend);
 	csw_table_count(r->t, i, c->divisor, &divisor);
-	if (!csw_report_value(&dividend, &above, &above_scaled) ||
-	    !csw_report_value(&divisor, &below, &below_scaled) || !below)
+	if (!csw_report_value(&dividend, &above, &above_mark) ||
+	    !csw_report_value(&divisor, &below, &below_mark) || !below)
 		strcpy(out, "-");
 	else
-		snprintf(put_mark(out, above_scaled || below_scaled), CELL_BYTES - 1, "%.2f",
+		snprintf(put_mark(out, above_mark || below_mark), CELL_BYTES - 1, "%.2f",
 			 c->scale * (double)above / (double)below);
 }
 
@@ -466,6 +467,31 @@ static void print_seconds(const struct report *r, uint64_t ns)
 	fprintf(r->file, "%s.%03u s", NUM(r, ms / 1000), (unsigned)(ms % 1000));
 }
 
+/* Why values are marked; there may be two reasons at once. */
+static void print_estimates(const struct report *r)
+{
+	const struct csw_summary *s = &r->s;
+
+	if (s->sets > 1)
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ is scaled: %" PRIu32
+			" sets of counters took turns, as all together do not fit the PMU",
+			s->sets);
+	else if (s->estimates || (s->estimate && !s->shared_ns))
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "
+			"samples, "
+			"%s in all",
+			NUM(r, s->estimates));
+	if (s->shared_ns)
+		fprintf(r->file,
+			"\nESTIMATE: what is marked ~ holds slices of several threads, %s "
+			"(--mixed=%s)",
+			s->mixed == CSW_MIXED_SPLIT ? "shared by their time on the CPU"
+						    : "given to the one that ran last",
+			csw_mixed_name(s->mixed));
+}
+
 static void print_header(const struct report *r)
 {
 	const struct csw_summary *s = &r->s;
@@ -486,17 +512,7 @@ static void print_header(const struct report *r)
 	print_seconds(r, s->duration_ns);
 	if (s->trigger_forced)
 		fprintf(r->file, "\nforced: %s", s->trigger_forced);
-	if (s->sets > 1)
-		fprintf(r->file,
-			"\nESTIMATE: what is marked ~ is scaled: %" PRIu32
-			" sets of counters took turns, as all together do not fit the PMU",
-			s->sets);
-	else if (s->estimate)
-		fprintf(r->file,
-			"\nESTIMATE: what is marked ~ is the sum of the periods of ordinary "
-			"samples, "
-			"%s in all",
-			NUM(r, s->estimates));
+	print_estimates(r);
 	fputs("\n\n", r->file);
 }
 
@@ -530,6 +546,33 @@ static void print_totals(const struct report *r)
 	print_share(r->file, r->s.exact_ns, r->s.oncpu_ns);
 	fprintf(r->file, " of the time on a CPU, lost %s, unseen %s\n", NUM(r, r->s.lost),
 		NUM(r, r->s.unseen));
+}
+
+/* A trigger named after loads that sees stores as well says how many of them it saw. */
+static void print_accesses(const struct report *r)
+{
+	char name[CELL_BYTES];
+	struct csw_accesses a;
+
+	if (!csw_report_accesses(r->t, &r->s, &a))
+		return;
+	csw_escape(name, sizeof(name), r->s.trigger);
+	if (a.known)
+		fprintf(r->file, "%s: %s accesses, of which %s stores: %s loads\n", name,
+			NUM(r, a.all), NUM(r, a.stores), NUM(r, a.loads));
+	else
+		fprintf(r->file, "%s: %s accesses, loads and an unknown number of stores\n", name,
+			NUM(r, a.all));
+}
+
+/* How far the estimate of --mixed reaches: of the time here, of each counter with its sums. */
+static void print_shared_time(const struct report *r)
+{
+	if (!r->s.shared_ns)
+		return;
+	fprintf(r->file, "mixed %s: slices of several threads, ", csw_mixed_name(r->s.mixed));
+	print_share(r->file, r->s.shared_ns, r->s.oncpu_ns);
+	fputs(" of the time on a CPU, are in the threads' rows by estimate\n", r->file);
 }
 
 static void print_completeness(const struct report *r)
@@ -601,6 +644,9 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 			"conservation %s ok: counter %s%s = rows %s%s, of no proven thread %s%s\n",
 			name, NUM(r, c->total), unit, NUM(r, c->rows), unit, NUM(r, c->unproven),
 			unit);
+	if (c->shared)
+		fprintf(r->file, "shared %s: %s of %s%s, of slices of several threads\n", name,
+			NUM(r, c->shared), NUM(r, c->total), unit);
 	if (c->flags & CSW_COUNT_SCALED) {
 		fprintf(r->file, "scaled %s: it ran ", name);
 		print_share(r->file, c->running_ns, c->enabled_ns);
@@ -661,8 +707,10 @@ static void print_footer(const struct report *r)
 	struct csw_counter c;
 
 	print_totals(r);
+	print_shared_time(r);
 	if (csw_view_counts_trigger(r->t) || r->s.broken)
 		print_completeness(r);
+	print_accesses(r);
 	print_cpus(r);
 	print_time(r);
 	for (size_t j = 0; csw_table_counter(r->t, j, &c) == 0; j++)

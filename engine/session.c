@@ -162,6 +162,8 @@ static int build_engine(struct csw_session *s, const struct csw_opts *opts, stru
 	s->plan.scaled = facts.scaled;
 	if (facts.scaled)
 		keep |= CSW_KEEP_TURNS;
+	if (s->plan.mixed != CSW_MIXED_ROW)
+		keep |= CSW_KEEP_SHARES;
 	if (csw_aggregation_init(&s->agg, s->plan.nr_counters, keep) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
 	if (csw_slicer_init(&s->slicer, &s->plan, &s->scope, &s->agg, s->ops->nr_cpus(s->drv)) < 0)
@@ -195,6 +197,12 @@ static int build(struct csw_session *s, const char *trigger, const char *events,
 {
 	int ret = 0;
 
+	if (opts->mixed > CSW_MIXED_SPLIT)
+		return csw_error_set(err, -EINVAL,
+				     "csw_opts.mixed is %u: there are CSW_MIXED_ROW to "
+				     "CSW_MIXED_SPLIT",
+				     opts->mixed);
+	s->plan.mixed = opts->mixed;
 	if (opts->input)
 		s->ops = &csw_perfdata_driver;
 	else
@@ -439,7 +447,9 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
 	sum->broken = slicer->backwards;
 	sum->estimates = slicer->nr_estimates;
-	sum->estimate = (s->plan.estimated | s->plan.scaled) != 0;
+	sum->mixed = s->plan.mixed;
+	sum->shared_ns = slicer->shared_ns;
+	sum->estimate = s->plan.estimated || s->plan.scaled || slicer->shared_ns;
 	/* Only ordinary samples: they span what is known of the run. */
 	if (!sum->nr_cpus && slicer->nr_estimates) {
 		sum->duration_ns = slicer->last_estimate_ns - slicer->first_estimate_ns;
@@ -448,6 +458,8 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 					csw_estimates_touch(&slicer->by_half, 2 * i + 1);
 	}
 	sum->triggers = done.all;
+	sum->stores = s->plan.stores;
+	sum->accesses = s->plan.stores ? done.all - (uint64_t)done.carried : 0;
 	sum->samples = done.samples;
 	sum->lost = done.lost;
 	sum->throttled = done.throttled;

@@ -21,7 +21,8 @@ _Static_assert((unsigned)CSW_ROW_IDLE == CSW_OWNER_IDLE &&
 static int make_cpu_rows(struct csw_slicer *s)
 {
 	uint32_t keep = (s->agg->histograms ? CSW_KEEP_HISTOGRAMS : 0) |
-			(s->agg->turns ? CSW_KEEP_TURNS : 0);
+			(s->agg->turns ? CSW_KEEP_TURNS : 0) |
+			(s->agg->shares ? CSW_KEEP_SHARES : 0);
 
 	if (csw_aggregation_init_empty(&s->by_cpu, s->nr_counters, keep) < 0)
 		return -ENOMEM;
@@ -42,6 +43,9 @@ int csw_slicer_init(struct csw_slicer *s, const struct csw_plan *plan,
 	s->agg = agg;
 	s->nr_counters = plan->nr_counters;
 	s->nr_cpus = nr_cpus;
+	/* An estimate that nothing marks is none: not without the room for the marks. */
+	s->mixed = agg->shares ? plan->mixed : CSW_MIXED_ROW;
+	s->sample_of = plan->trigger.sample_of;
 	s->all_survive_idle = true;
 	for (unsigned i = 0; i < plan->nr_counters; i++) {
 		s->event_flags[i] = plan->counters[i].flags;
@@ -216,21 +220,168 @@ static int64_t mixed_row(struct csw_slicer *s, const struct csw_stretch *st)
 	return csw_tasks_mixed(&s->tasks, first);
 }
 
+static uint64_t stretch_ns(const struct csw_stretch *st, uint32_t owner)
+{
+	for (unsigned i = 0; i < st->nr && i < CSW_STRETCH_OWNERS; i++) {
+		if (st->owner[i] == owner)
+			return st->ns[i];
+	}
+	return 0;
+}
+
+/* ---- slices of several owners as an estimate ---- */
+
+/* Who gets what of the counters that nobody can be proven to have caused. */
+struct guess {
+	uint32_t which; /* a bit for each such counter; 0: no estimate is made */
+	uint32_t some;  /* ... that counted anything */
+	bool splits;    /* by time, else `last` gets all */
+	uint32_t last;
+	uint64_t ns; /* time on a CPU of the owners to come */
+};
+
+/* Idle is no time on a CPU: a halted one counts next to nothing of what threads count, and a share
+ * by its time would be most of what they caused. */
+static uint64_t busy_ns(const struct csw_stretch *st)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < st->nr && i < CSW_STRETCH_OWNERS; i++)
+		ns += st->owner[i] == CSW_OWNER_IDLE ? 0 : st->ns[i];
+	return ns;
+}
+
+static bool is_owner(const struct csw_stretch *st, uint32_t owner)
+{
+	for (unsigned i = 0; i < st->nr && i < CSW_STRETCH_OWNERS; i++) {
+		if (st->owner[i] == owner)
+			return true;
+	}
+	return false;
+}
+
+/* An estimate of the owner needs owners: somebody unknown among them makes it a tale. Of more
+ * owners than are told apart the last one is known all the same. */
+static bool can_guess(const struct csw_slicer *s, const struct csw_stretch *st)
+{
+	bool told_apart = st->nr <= CSW_STRETCH_OWNERS;
+
+	if (is_owner(st, CSW_OWNER_UNKNOWN) || is_owner(st, CSW_OWNER_LOST))
+		return false;
+	if (s->mixed == CSW_MIXED_SPLIT)
+		return told_apart;
+	return s->mixed == CSW_MIXED_LAST && csw_owner_proven(s->last) &&
+	       (told_apart ? is_owner(st, s->last) : s->last < s->agg->nr);
+}
+
+/* What cannot happen in idle is not idle's by any estimate, and beside one thread it is that one's
+ * without (IDLED). */
+static struct guess begin_guess(const struct csw_slicer *s, const struct csw_ruling *r,
+				const uint64_t *deltas)
+{
+	const struct csw_stretch *st = &r->stretch;
+	struct guess g = { .splits = s->mixed == CSW_MIXED_SPLIT, .last = s->last };
+
+	if (!can_guess(s, st))
+		return g;
+	g.which = (s->nr_counters < 32 ? (1u << s->nr_counters) - 1 : ALL) & ~s->clocks;
+	if (s->agg->turns)
+		g.which &= s->on;
+	if (r->slice == CSW_SLICE_IDLED || (!g.splits && g.last == CSW_OWNER_IDLE))
+		g.which &= ~s->never_idle;
+	for (unsigned c = 0; c < s->nr_counters; c++)
+		g.some |= deltas[COUNTERS + c] ? g.which & 1u << c : 0;
+	g.ns = busy_ns(st);
+	return g;
+}
+
+/* Moves to `part` what owner i has of the counters by the estimate: the last one that has a share
+ * gets what is left. Returns which counters it has a share of. */
+static uint32_t take_guess(const struct csw_slicer *s, struct guess *g,
+			   const struct csw_stretch *st, unsigned i, uint64_t *rest, uint64_t *part)
+{
+	uint64_t ns = st->owner[i] == CSW_OWNER_IDLE ? 0 : st->ns[i];
+
+	/* The times of a broken recording may be anything, and their sum 0. */
+	if (g->splits ? !ns || !g->ns : st->owner[i] != g->last)
+		return 0;
+	for (unsigned c = 0; c < s->nr_counters; c++) {
+		uint64_t *from = &rest[COUNTERS + c], share = *from;
+
+		if (!(g->which >> c & 1))
+			continue;
+		if (g->splits)
+			share = (uint64_t)((unsigned __int128)share * ns / g->ns);
+		part[COUNTERS + c] = share;
+		*from -= share;
+	}
+	g->ns -= ns;
+	return g->which;
+}
+
+static void note_shares(struct csw_slicer *s, unsigned cpu, uint32_t nr, const uint64_t *part,
+			uint32_t which)
+{
+	if (!which)
+		return;
+	csw_aggregation_note_shares(s->agg, nr, part + COUNTERS, which);
+	/* All of a CPU's slice is that CPU's; only a scope cuts it in two. */
+	if (s->scoped)
+		csw_aggregation_note_shares(&s->by_cpu, half_of_cpu(s, cpu, nr), part + COUNTERS,
+					    which);
+}
+
+/* Time on a CPU in a slice that is shared, of all its owners. */
+static uint64_t shared_ns(const struct csw_stretch *st)
+{
+	uint64_t idle_ns = stretch_ns(st, CSW_OWNER_IDLE);
+
+	if (st->nr <= CSW_STRETCH_OWNERS)
+		return busy_ns(st);
+	return st->to_ns > st->from_ns + idle_ns ? st->to_ns - st->from_ns - idle_ns : 0;
+}
+
+/* The last one of more owners than are told apart. */
+static void book_last(struct csw_slicer *s, unsigned cpu, const struct guess *g, uint64_t *rest)
+{
+	uint64_t part[COUNTERS + CSW_COUNTERS_MAX] = { 0 };
+
+	for (unsigned c = 0; c < s->nr_counters; c++) {
+		if (!(g->which >> c & 1))
+			continue;
+		part[COUNTERS + c] = rest[COUNTERS + c];
+		rest[COUNTERS + c] = 0;
+	}
+	book_counts(s, cpu, g->last, part, false, g->which);
+	note_shares(s, cpu, g->last, part, g->some);
+}
+
 /* Several owners: each gets its time's share of the clocks; the counters go to `thread` where only
- * it can have caused them (IDLED), else to [mixed]. */
+ * it can have caused them (IDLED), else where the estimate says that was asked for, or to [mixed].
+ */
 static int book_shared(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r,
 		       uint64_t *deltas)
 {
 	const struct csw_stretch *st = &r->stretch;
 	uint64_t part[COUNTERS + CSW_COUNTERS_MAX] = { 0 };
 	int64_t mixed = mixed_row(s, st);
+	struct guess g;
 
 	if (mixed < 0)
 		return (int)mixed;
+	g = begin_guess(s, r, deltas);
 	for (unsigned i = 0; st->nr <= CSW_STRETCH_OWNERS && i < st->nr; i++) {
+		uint32_t guessed;
+
 		take_clock_share(s, st, i, deltas, part);
-		book_counts(s, cpu, st->owner[i], part, false, s->clocks);
+		guessed = take_guess(s, &g, st, i, deltas, part);
+		book_counts(s, cpu, st->owner[i], part, false, s->clocks | guessed);
+		note_shares(s, cpu, st->owner[i], part, guessed & g.some);
 	}
+	if (g.which && st->nr > CSW_STRETCH_OWNERS)
+		book_last(s, cpu, &g, deltas);
+	if (g.some)
+		s->shared_ns += shared_ns(st);
 	if (r->slice == CSW_SLICE_IDLED) {
 		memset(part, 0, sizeof(part));
 		for (unsigned c = 0; c < s->nr_counters; c++) {
@@ -242,15 +393,6 @@ static int book_shared(struct csw_slicer *s, unsigned cpu, const struct csw_ruli
 		book_counts(s, cpu, r->owner, part, false, s->never_idle);
 	}
 	book_counts(s, cpu, (uint32_t)mixed, deltas, false, ALL);
-	return 0;
-}
-
-static uint64_t stretch_ns(const struct csw_stretch *st, uint32_t owner)
-{
-	for (unsigned i = 0; i < st->nr && i < CSW_STRETCH_OWNERS; i++) {
-		if (st->owner[i] == owner)
-			return st->ns[i];
-	}
 	return 0;
 }
 
@@ -345,6 +487,37 @@ static void note_turn(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint32_t
 	}
 }
 
+/* Who ran last in the slice that this record has ended, by the switch records. */
+static uint32_t last_by_records(const struct csw_slicer *s, const struct csw_cpu_state *state,
+				bool sample)
+{
+	if (!sample || s->rules.before)
+		return state->owner;
+	return s->rules.inside || state->switching ? state->left : state->owner;
+}
+
+/* The thread that the sample shows, which the patent charges: as its TID says where it is known
+ * whose that is; of an incoming thread it is the one whose place it takes. */
+static uint32_t shown_by(const struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
+			 const struct csw_record *rec, const struct csw_stretch *st)
+{
+	const struct csw_cpu_state *state = &cpu->state;
+	bool sample = rec->type == CSW_RECORD_SAMPLE;
+	uint32_t last = last_by_records(s, state, sample);
+
+	if (!sample || rec->tid < 0)
+		return last;
+	if (s->sample_of == CSW_SAMPLE_OF_INCOMING && csw_owner_proven(state->owner))
+		return csw_aggregation_row(s->agg, state->owner)->tid == rec->tid ? state->left
+										  : last;
+	for (unsigned i = 0;
+	     s->sample_of == CSW_SAMPLE_OF_OUTGOING && i < st->nr && i < CSW_STRETCH_OWNERS; i++) {
+		if (csw_aggregation_row(s->agg, st->owner[i])->tid == rec->tid)
+			return st->owner[i];
+	}
+	return last;
+}
+
 /* What was counted since the last reading goes where the ruling says. */
 static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
@@ -359,6 +532,8 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		note_turn(s, cpu, rec->on, deltas);
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
+	if (s->mixed == CSW_MIXED_LAST)
+		s->last = shown_by(s, cpu, rec, &r->stretch);
 	if (!s->each)
 		return book_slice(s, rec->cpu, r, deltas);
 	csw_slices_begin(s->each, rec->cpu, r->stretch.from_ns, r->stretch.to_ns,
@@ -730,6 +905,7 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 		out->throttled += cpu->done.throttled;
 		out->unseen += cpu->done.unseen;
 		out->open += cpu->state.open + cpu->done.open;
+		out->carried += cpu->done.carried;
 	}
 }
 
@@ -789,10 +965,11 @@ void csw_slicer_reset(struct csw_slicer *s)
 		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;
-		cpu->done = (struct csw_completeness){ .all = 0 };
+		cpu->done = (struct csw_completeness){ .carried = cpu->state.open };
 		memset(cpu->ran_ns, 0, sizeof(cpu->ran_ns));
 		cpu->lost_records_before += cpu->lost_records;
 		cpu->lost_records = 0;
 	}
 	s->unseen_switches = s->owner_disagreements = s->throttles = s->slices = 0;
+	s->shared_ns = 0;
 }

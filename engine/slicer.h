@@ -22,6 +22,7 @@
  * unseen + open. */
 struct csw_completeness {
 	uint64_t all, samples, lost, throttled, unseen;
+	int64_t carried; /* of `all`, what a reset has found open: it occurred before */
 	int64_t open; /* of one CPU, all is in its state, and so is open but for what was left over
 			 at the ends of turns */
 };
@@ -56,7 +57,11 @@ struct csw_slicer {
 	bool scoped;
 	struct csw_aggregation by_cpu; /* row 2 * cpu: in scope, 2 * cpu + 1: out of scope */
 	uint32_t clocks, never_idle;   /* a bit for each such counter */
-	uint32_t on; /* where counters take turns: those that ran in the slice being booked */
+	uint32_t on;    /* where counters take turns: those that ran in the slice being booked */
+	uint32_t mixed; /* enum csw_mixed */
+	uint32_t sample_of; /* enum csw_sample_of */
+	uint32_t last; /* CSW_MIXED_LAST: whom the sample shows that ends the slice being booked */
+	uint64_t shared_ns;    /* time on a CPU in slices whose counts were shared */
 	bool all_survive_idle; /* every counter can be told apart from idle without a sample */
 	struct csw_slicer_cpu *cpus;
 	uint64_t unseen_switches, owner_disagreements, throttles, slices;

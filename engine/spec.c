@@ -2,6 +2,7 @@
 #include "engine/spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,52 @@ static int add_counter(struct csw_plan *plan, const struct csw_driver_ops *ops, 
 	return 0;
 }
 
+static bool is_same_event(const struct csw_event *a, const struct csw_event *b)
+{
+	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
+	       a->config2 == b->config2 && a->bp_type == b->bp_type &&
+	       a->exclude_user == b->exclude_user && a->exclude_kernel == b->exclude_kernel &&
+	       a->exclude_hv == b->exclude_hv;
+}
+
+/* A trigger that sees stores beside the loads that it is named after: how many is counted as well,
+ * or nobody could tell how many loads there were. */
+static int add_stores(struct csw_plan *plan, const struct csw_driver_ops *ops,
+		      struct csw_error *denied, struct csw_error *err)
+{
+	static const char loads[] = "mem_load:", stores[] = "mem_store:";
+	const struct csw_event *trigger = &plan->trigger.event;
+	char name[CSW_EVENT_NAME_BYTES + sizeof(stores)];
+	struct csw_event event;
+	int ret;
+
+	plan->stores = 0;
+	if (!(trigger->flags & CSW_EVENT_STORES_TOO))
+		return 0;
+	snprintf(name, sizeof(name), "%s%s", stores, trigger->name + strlen(loads));
+	if (strlen(name) >= sizeof(event.name))
+		return csw_error_set(err, -EINVAL,
+				     "trigger %s sees stores as well, and the name of the event "
+				     "that counts them would be too long: write a shorter one",
+				     trigger->name);
+	ret = ops->resolve_counter(name, &event, err);
+	if (ret < 0)
+		return put_off(ret, denied, err);
+	while (plan->stores < plan->nr_counters &&
+	       !is_same_event(&plan->counters[plan->stores], &event))
+		plan->stores++;
+	plan->stores++;
+	if (plan->stores <= plan->nr_counters)
+		return 0;
+	if (plan->nr_counters == CSW_COUNTERS_MAX)
+		return csw_error_set(err, -EINVAL,
+				     "trigger %s sees stores as well, which one more event has to "
+				     "count: at most %d with it",
+				     trigger->name, CSW_COUNTERS_MAX);
+	plan->counters[plan->nr_counters++] = event;
+	return 0;
+}
+
 int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
 		  const char *events, uint64_t sav, struct csw_error *err)
 {
@@ -164,6 +211,9 @@ int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const
 			break;
 		from = end;
 	}
+	ret = add_stores(plan, ops, &denied, err);
+	if (ret < 0)
+		return ret;
 	if (denied.code)
 		return csw_error_set(err, denied.code, "%s", denied.text);
 	return ops->settle ? ops->settle(plan, err) : 0;

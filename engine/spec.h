@@ -12,8 +12,9 @@
 int csw_spec_driver(const char *text, const struct csw_driver_ops **ops, char **driver_opts,
 		    struct csw_error *err);
 
-/* Fills in trigger and counters of *plan, whose force and driver_opts are there already. sav 0: 1.
- */
+/* Fills in trigger and counters of *plan: those of `events` in their order, and behind them the
+ * stores that the trigger sees beside its loads, unless they are listed. force and driver_opts are
+ * there already. sav 0: 1. */
 int csw_spec_plan(struct csw_plan *plan, const struct csw_driver_ops *ops, const char *trigger,
 		  const char *events, uint64_t sav, struct csw_error *err);
 

@@ -35,16 +35,19 @@ static int grow(struct csw_aggregation *agg)
 int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep)
 {
 	const bool histograms = keep & CSW_KEEP_HISTOGRAMS, turns = keep & CSW_KEEP_TURNS;
+	const bool shares = keep & CSW_KEEP_SHARES;
 	size_t cells = nr_counters * sizeof(struct csw_cell);
 	size_t running = turns ? nr_counters * sizeof(uint64_t) : 0;
+	size_t shared = shares ? (nr_counters + 1) * sizeof(uint64_t) : 0;
 	size_t buckets = histograms ? nr_counters * CSW_BUCKETS * sizeof(uint64_t) : 0;
-	size_t bytes = sizeof(struct csw_agg_row) + cells + running + buckets;
+	size_t bytes = sizeof(struct csw_agg_row) + cells + running + shared + buckets;
 
 	*agg = (struct csw_aggregation){
 		.stride = (bytes + CSW_ROW_ALIGN - 1) / CSW_ROW_ALIGN * CSW_ROW_ALIGN,
 		.nr_counters = nr_counters,
 		.histograms = histograms,
 		.turns = turns,
+		.shares = shares,
 	};
 	return grow(agg);
 }
@@ -181,4 +184,16 @@ void csw_aggregation_count_turn(struct csw_aggregation *agg, uint32_t nr, const 
 		if (agg->histograms)
 			csw_aggregation_histogram(agg, nr, i)[bucket_of(deltas[i])]++;
 	}
+}
+
+void csw_aggregation_note_shares(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
+				 uint32_t which)
+{
+	uint64_t *shares = csw_aggregation_shares(agg, nr);
+
+	for (unsigned i = 0; i < agg->nr_counters; i++) {
+		if (which >> i & 1)
+			shares[i] += deltas[i];
+	}
+	shares[agg->nr_counters] |= which;
 }

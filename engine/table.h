@@ -79,12 +79,14 @@ struct csw_aggregation {
 	unsigned nr_counters;
 	bool histograms;     /* rows end in one histogram per counter */
 	bool turns;          /* behind the cells each counter has a running time of its own */
+	bool shares;         /* ... and how much of its sum is only an estimate */
 	uint32_t first_free; /* of the rows given up, chained by `continues`; 0: none */
 };
 
 /* What rows keep besides; `true` is histograms. */
 #define CSW_KEEP_HISTOGRAMS 1u
 #define CSW_KEEP_TURNS 2u
+#define CSW_KEEP_SHARES 4u
 
 /* With the fixed rows, or without any row. keep: CSW_KEEP_*. 0 or -ENOMEM. */
 int csw_aggregation_init_empty(struct csw_aggregation *agg, unsigned nr_counters, uint32_t keep);
@@ -109,6 +111,15 @@ static inline uint64_t *csw_aggregation_running(const struct csw_aggregation *ag
 			  : NULL;
 }
 
+/* How much of each counter's sum is a share of slices of several owners; and behind the last one a
+ * bit for each counter that has any share, be it 0. NULL: not kept. */
+static inline uint64_t *csw_aggregation_shares(const struct csw_aggregation *agg, uint32_t nr)
+{
+	uint64_t *behind = (uint64_t *)(csw_aggregation_row(agg, nr)->cells + agg->nr_counters);
+
+	return agg->shares ? behind + (agg->turns ? agg->nr_counters : 0) : NULL;
+}
+
 /* The histogram of a counter of a row, CSW_BUCKETS long; NULL: not kept. */
 static inline uint64_t *csw_aggregation_histogram(const struct csw_aggregation *agg, uint32_t nr,
 						  unsigned counter)
@@ -117,7 +128,8 @@ static inline uint64_t *csw_aggregation_histogram(const struct csw_aggregation *
 
 	if (!agg->histograms)
 		return NULL;
-	return behind + (agg->turns ? agg->nr_counters : 0) + (size_t)counter * CSW_BUCKETS;
+	behind += (agg->turns ? agg->nr_counters : 0) + (agg->shares ? agg->nr_counters + 1 : 0);
+	return behind + (size_t)counter * CSW_BUCKETS;
 }
 
 /* Sets all sums of all rows back to 0 and gives up the rows that are CLOSED and not PINNED. */
@@ -130,6 +142,11 @@ void csw_aggregation_bucket(struct csw_aggregation *agg, uint32_t nr, const uint
  * and for how long they did. What was off has neither a minimum nor a histogram of that slice. */
 void csw_aggregation_count_turn(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
 				bool whole, uint32_t on, uint64_t running_ns);
+
+/* Of what was added to a row, this is a share of a slice of several owners: for each counter that
+ * `which` has a bit for. Only where shares are kept. */
+void csw_aggregation_note_shares(struct csw_aggregation *agg, uint32_t nr, const uint64_t *deltas,
+				 uint32_t which);
 
 /* Adds deltas[nr_counters]; whole: they are one whole slice of this row and count for min and max.
  * Here, so that it becomes part of its caller. A new minimum or maximum is ever rarer, so that

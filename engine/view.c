@@ -18,6 +18,15 @@ static const char *const kind_names[] = {
 	[CSW_KIND_UNKNOWN] = "unknown", [CSW_KIND_OTHER] = "other",   [CSW_KIND_REST] = "rest",
 };
 
+const char *csw_mixed_name(uint32_t mixed)
+{
+	static const char *const names[] = {
+		[CSW_MIXED_ROW] = "row", [CSW_MIXED_LAST] = "last", [CSW_MIXED_SPLIT] = "split"
+	};
+
+	return mixed < sizeof(names) / sizeof(*names) ? names[mixed] : "?";
+}
+
 const char *csw_kind_name(uint32_t kind)
 {
 	return kind < sizeof(kind_names) / sizeof(*kind_names) ? kind_names[kind] : "?";
@@ -66,6 +75,7 @@ static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation 
 	struct csw_row *row = &t->rows[to];
 	struct csw_count *count = csw_view_counts(t, to);
 	const uint64_t *running = csw_aggregation_running(agg, nr);
+	const uint64_t *shares = csw_aggregation_shares(agg, nr);
 
 	row->slices += from->slices;
 	row->oncpu_ns += from->oncpu_ns;
@@ -80,6 +90,10 @@ static void fold(struct csw_table *t, uint32_t to, const struct csw_aggregation 
 		count->samples += csw_estimates_of(t->samples, nr, j);
 		if ((from->proven & (1u << j)) || t->counters[j].estimated)
 			count->flags |= CSW_VIEW_PROVEN;
+		if (shares && (shares[t->nr_counters] >> j & 1)) {
+			count->shared += shares[j];
+			count->flags |= CSW_COUNT_SHARED;
+		}
 		count->enabled_ns += from->enabled_ns;
 		count->running_ns += running ? running[j] : from->running_ns;
 		count->min = cell->min < count->min ? cell->min : count->min;
@@ -301,7 +315,7 @@ static void sum_counters(struct csw_table *t, const struct csw_result *result)
 		for (unsigned j = 0; j < t->nr_counters; j++, count++) {
 			t->counters[j].rows += count->value;
 			count->flags = csw_view_row_flags(&t->rows[t->order[i]], count) |
-				       t->counters[j].flags;
+				       t->counters[j].flags | (count->flags & CSW_COUNT_SHARED);
 			if (count->min > count->max)
 				count->min = count->max = 0;
 		}
@@ -314,7 +328,12 @@ static void sum_unproven(struct csw_table *t, const struct csw_aggregation *agg)
 {
 	for (uint32_t i = 0; i < agg->nr; i++) {
 		const struct csw_agg_row *row = csw_aggregation_row(agg, i);
+		const uint64_t *shares = csw_aggregation_shares(agg, i);
 
+		for (unsigned j = 0; shares && j < t->nr_counters; j++) {
+			t->counters[j].shared += shares[j];
+			t->counters[j].unproven += shares[j];
+		}
 		if (row->kind != CSW_KIND_MIXED && row->kind != CSW_KIND_LOST &&
 		    row->kind != CSW_KIND_UNKNOWN)
 			continue;
@@ -553,6 +572,7 @@ int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *o
 		.flags = c->flags,
 		.nanoseconds = c->nanoseconds,
 		.hardware = c->hardware,
+		.shared = c->shared,
 	};
 	return 0;
 }

@@ -223,7 +223,8 @@ static void fold_counts(struct csw_table *t, uint32_t to, uint32_t from)
 	for (unsigned j = 0; j < t->nr_counters; j++, a++, b++) {
 		a->value += b->value;
 		a->samples += b->samples;
-		a->flags |= b->flags & CSW_VIEW_PROVEN;
+		a->shared += b->shared;
+		a->flags |= b->flags & (CSW_VIEW_PROVEN | CSW_COUNT_SHARED);
 		a->enabled_ns += b->enabled_ns;
 		a->running_ns += b->running_ns;
 		a->min = b->min < a->min ? b->min : a->min;

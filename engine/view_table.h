@@ -7,7 +7,7 @@
 struct csw_view_counter {
 	char name[CSW_EVENT_NAME_BYTES];
 	char became[CSW_EVENT_NAME_BYTES];
-	uint64_t total, rows, unproven;
+	uint64_t total, rows, unproven, shared;
 	uint32_t flags; /* of the counter as a whole, over all CPUs */
 	uint32_t nanoseconds, hardware;
 	bool estimated; /* from ordinary samples */

@@ -48,6 +48,8 @@ static void fill(struct csw_event *out, uint64_t address, uint64_t bytes, bool l
 	out->config1 = address;
 	out->config2 = length_at(address, bytes);
 	out->bp_type = loads ? csw_arch_watch_loads : HW_BREAKPOINT_W;
+	if (out->bp_type == HW_BREAKPOINT_RW)
+		out->flags |= CSW_EVENT_STORES_TOO;
 }
 
 /* perf's way to write it: w, r, rw. */

@@ -668,6 +668,8 @@ static void check_watch(const char *name, uint64_t address, uint64_t bytes, uint
 	assert_true(t.event.flags & CSW_EVENT_DEBUG_REGISTER);
 	assert_int_equal(kernel.last.type, PERF_TYPE_BREAKPOINT);
 	assert_int_equal(kernel.last.bp_type, access);
+	assert_int_equal(t.event.flags & CSW_EVENT_STORES_TOO,
+			 access == HW_BREAKPOINT_RW ? CSW_EVENT_STORES_TOO : 0);
 	assert_true(kernel.last.bp_addr == address);
 	assert_int_equal(kernel.last.bp_len, bytes);
 	assert_int_equal(kernel.last.sample_period, 1);

@@ -1120,6 +1120,7 @@ static void test_completion(void **state)
 	expect_completion("csw-sample ", "list doctor verify calibrate report slices help");
 	expect_completion("csw-sample --his", "--histogram");
 	expect_completion("csw-sample --form", "--format=");
+	expect_completion("csw-sample --mixed=l", "last");
 	expect_completion("csw-sample --by=c", "comm cgroup cpu");
 	expect_completion("csw-sample --by pro", "process");
 	expect_completion("csw-sample --format=", "table json csv");
@@ -1506,6 +1507,148 @@ static void test_slices_of_turns(void **state)
 	}
 	assert_true(first > 100 && second > 100);
 	free(lines);
+}
+
+/* ---- a trigger for loads that sees stores as well ---- */
+
+#define LOADS " --driver=sim:model=intel --trigger=mem_load:current_task "
+
+static json_int_t accesses_of(const json_t *report, const char *key)
+{
+	return whole(json_object_get(json_object_get(report, "trigger"), "accesses"), key);
+}
+
+/* The simulated switch loads once and stores once, whatever the SAV and in every interval. */
+static void test_stores_of_loads(void **state)
+{
+	char *lines = output_of(LOADS "--sav=5 --format=json -q -d 2 -I 500 -e page-faults");
+	unsigned nr = 0;
+
+	(void)state;
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), nr++) {
+		json_t *report = json_loads(line, 0, NULL), *names;
+
+		assert_non_null(report);
+		names = json_object_get(report, "counters");
+		assert_string_equal(json_string_value(json_array_get(names, 1)),
+				    "mem_store:current_task");
+		assert_true(accesses_of(report, "stores") > 1000);
+		assert_int_equal(accesses_of(report, "stores"), accesses_of(report, "loads"));
+		assert_int_equal(accesses_of(report, "accesses"),
+				 2 * accesses_of(report, "stores"));
+		json_decref(report);
+	}
+	assert_int_equal(nr, 4);
+	free(lines);
+	expect(LOADS "--sav=2 -e page-faults -d 1", 0, " accesses, of which ", NULL);
+}
+
+/* ---- slices of several threads ---- */
+
+#define TWO_EACH                                                                                   \
+	" --driver=sim:seed=6 --trigger=seg_load --sav=2 -d 1 -e "                                 \
+	"LLC_MISSES,page-faults,task-clock "
+
+static json_int_t sum_of_kind(const json_t *report, const char *kind, const char *counter)
+{
+	json_int_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		if (!strcmp(json_string_value(json_object_get(row, "kind")), kind))
+			sum += whole(count_of(row, counter), "value");
+	}
+	return sum;
+}
+
+static json_int_t sum_of_all(const json_t *report, const char *counter, const char *key)
+{
+	json_int_t sum = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "rows"), i, row) sum +=
+		whole(count_of(row, counter), key);
+	return sum;
+}
+
+/* What was nobody's has owners now, and is marked; all that was known stays. */
+static void check_mixed(const char *how, const json_t *plain)
+{
+	char args[256];
+	json_t *report, *total;
+
+	snprintf(args, sizeof(args), TWO_EACH "-q --format=json --mixed=%s", how);
+	report = report_of(args);
+	total = json_object_get(json_object_get(report, "totals"), "LLC_MISSES");
+	assert_string_equal(json_string_value(json_object_get(report, "mixed")), how);
+	assert_true(json_is_true(json_object_get(report, "estimate")));
+	assert_true(json_number_value(json_object_get(report, "shared_share")) > 0.9);
+	assert_true(json_equal(json_object_get(report, "exact_share"),
+			       json_object_get(plain, "exact_share")));
+	assert_true(json_equal(json_object_get(report, "completeness"),
+			       json_object_get(plain, "completeness")));
+	assert_int_equal(sum_of_kind(report, "mixed", "LLC_MISSES"), 0);
+	assert_int_equal(sum_of_all(report, "LLC_MISSES", "value"), whole(total, "counter"));
+	assert_int_equal(sum_of_all(report, "LLC_MISSES", "shared"),
+			 sum_of_kind(plain, "mixed", "LLC_MISSES"));
+	assert_int_equal(whole(total, "shared"), sum_of_kind(plain, "mixed", "LLC_MISSES"));
+	assert_int_equal(sum_of_all(report, "task-clock", "shared"), 0);
+	json_decref(report);
+}
+
+static void test_mixed(void **state)
+{
+	json_t *plain = report_of(TWO_EACH "-q --format=json");
+	char *lines;
+	unsigned shared = 0;
+
+	(void)state;
+	assert_true(sum_of_kind(plain, "mixed", "LLC_MISSES") > 0);
+	check_mixed("last", plain);
+	check_mixed("split", plain);
+	json_decref(plain);
+	expect(TWO_EACH "-q --mixed=split", 0, "shared by their time on the CPU (--mixed=split)",
+	       NULL);
+	expect(TWO_EACH "-q --mixed=last", 0, "\nshared LLC_MISSES: ", NULL);
+	expect(TWO_EACH "--mixed=", 2, NULL, "row, last or split");
+	expect(TWO_EACH "--mixed=half", 2, NULL, "row, last or split");
+	expect(TWO_EACH "-o /dev/null --mixed=split", 0, NULL, "only estimated, or in [mixed]");
+	/* Slice by slice: as many lines have counts as threads ran. */
+	lines = output_of("slices" TWO_EACH " --format=json --mixed=split");
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+		json_t *slice = json_loads(line, 0, NULL);
+
+		assert_non_null(slice);
+		/* Of a clock what no thread is known to have had is still nobody's. */
+		if (!strcmp(json_string_value(json_object_get(slice, "kind")), "mixed"))
+			assert_int_equal(whole(count_of(slice, "LLC_MISSES"), "value") +
+						 json_integer_value(count_of(slice, "LLC_MISSES")),
+					 0);
+		shared += !json_is_true(json_object_get(slice, "exact")) &&
+			  whole(slice, "oncpu_ns") > 0;
+		json_decref(slice);
+	}
+	assert_true(shared > 1000);
+	free(lines);
+}
+
+/* By CPU all of a slice is that CPU's, and without a slice to share nothing is marked. */
+static void test_mixed_without_need(void **state)
+{
+	json_t *report = report_of(TWO_EACH "-q --format=json --mixed=split --by=cpu"), *row;
+	size_t i;
+
+	(void)state;
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+		assert_null(json_object_get(count_of(row, "LLC_MISSES"), "shared"));
+	json_decref(report);
+	report = report_of("--driver=sim --trigger=seg_load --format=json --mixed=last -d 1");
+	assert_true(json_is_false(json_object_get(report, "estimate")));
+	assert_true(json_number_value(json_object_get(report, "shared_share")) == 0);
+	json_decref(report);
 }
 
 /* ---- the manual ---- */
@@ -2634,6 +2777,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_completion_knows_every_option),
 		cmocka_unit_test(test_multiplex),
 		cmocka_unit_test(test_multiplex_without_need),
+		cmocka_unit_test(test_stores_of_loads),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_mixed_without_need),
 		cmocka_unit_test(test_slices_of_turns),
 		cmocka_unit_test(test_manual_knows_every_option_of_the_simulation),
 		cmocka_unit_test(test_manual_knows_every_column),

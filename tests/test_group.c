@@ -461,6 +461,30 @@ static void test_event_open_fails(void **state)
 	}
 }
 
+/* The stores that a trigger sees beside its loads take a register that nobody asked for: who has
+ * too few of them is told what it is for. */
+static void test_no_second_register(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.stores = NR_COUNTERS;
+	plan.counters[NR_COUNTERS - 1].flags |= CSW_EVENT_DEBUG_REGISTER;
+	assert_int_equal(
+		run_failing_plan(&plan, EVENT_OPEN, PER_CPU - 1, -ENOSPC, false, &err, &opened),
+		-ENOSPC);
+	assert_false(opened);
+	assert_non_null(strstr(err.text, "no second debug register is free on CPU 0 for "
+					 "counter-two, which counts the stores among what "
+					 "the-trigger sees"));
+	/* The first one is missing: that is something else. */
+	assert_int_equal(run_failing_plan(&plan, EVENT_OPEN, 1, -ENOSPC, false, &err, &opened),
+			 -ENOSPC);
+	assert_null(strstr(err.text, "second"));
+}
+
 /* The limit stays reached: no second try may get by. */
 static void test_event_open_fails_for_good(void **state)
 {
@@ -1214,6 +1238,7 @@ int main(void)
 		ON_FAKE(test_clean_run),
 		ON_FAKE(test_attributes),
 		ON_FAKE(test_event_open_fails),
+		ON_FAKE(test_no_second_register),
 		ON_FAKE(test_event_open_fails_for_good),
 		ON_FAKE(test_hardware_messages),
 		ON_FAKE(test_room),

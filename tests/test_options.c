@@ -117,6 +117,15 @@ static void test_everything_at_once(void **state)
 	assert_int_equal(parse(&o, "--sav=auto", "--force", NULL), 0);
 	assert_true(o.sav == CSW_SAV_AUTO);
 	assert_true(o.force);
+	assert_int_equal(o.mixed, CSW_MIXED_ROW);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--mixed=last", NULL), 0);
+	assert_int_equal(o.mixed, CSW_MIXED_LAST);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--mixed=split", NULL), 0);
+	assert_int_equal(o.mixed, CSW_MIXED_SPLIT);
+	csw_options_free(&o);
+	assert_int_equal(parse(&o, "--mixed=half", NULL), -EINVAL);
 	csw_options_free(&o);
 }
 

@@ -744,6 +744,136 @@ static void test_csv_of_turns(void **state)
 	assert_holds(text, ",,1234567,0,,,\n");
 }
 
+/* ---- a trigger for loads that sees stores as well ---- */
+
+static void test_accesses(void **state)
+{
+	struct fixture *f = *state;
+	json_t *root, *accesses;
+	const char *counter;
+	json_int_t all, stores, loads;
+
+	assert_lacks(text_report(f), "accesses");
+	strcpy(f->plan.trigger.event.name, "mem_load:x");
+	f->result.summary.stores = 1 + MISSES;
+	f->result.summary.accesses = 2050;
+	assert_holds(text_report(f),
+		     "\nmem_load:x: 2,050 accesses, of which 50 stores: 2,000 loads\n");
+	root = json_report(f, CSW_BY_THREAD);
+	assert_int_equal(json_unpack(root, "{s:{s:{s:s,s:I,s:I,s:I}}}", "trigger", "accesses",
+				     "counter", &counter, "accesses", &all, "stores", &stores,
+				     "loads", &loads),
+			 0);
+	assert_string_equal(counter, "LLC_MISSES:u");
+	assert_true(all == 2050 && stores == 50 && loads == 2000);
+	json_decref(root);
+
+	/* More stores than accesses: one of the two watches is wrong, and nobody knows which. */
+	f->result.summary.accesses = 49;
+	assert_holds(text_report(f),
+		     "mem_load:x: 49 accesses, loads and an unknown number of stores\n");
+	root = json_report(f, CSW_BY_THREAD);
+	accesses = json_object_get(json_object_get(root, "trigger"), "accesses");
+	assert_true(json_is_null(json_object_get(accesses, "stores")));
+	assert_true(json_is_null(json_object_get(accesses, "loads")));
+	json_decref(root);
+}
+
+/* ---- slices of several threads, by estimate ---- */
+
+/* A share of 40 in the page faults of the one, and of 0 in those of the other. */
+static void share_slices(struct fixture *f, uint32_t mixed)
+{
+	const uint64_t some[NR_COUNTERS] = { 40 }, none[NR_COUNTERS] = { 0 };
+	uint32_t other;
+
+	csw_aggregation_free(&f->agg);
+	memset(f->result.totals, 0, sizeof(f->result.totals));
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_SHARES), 0);
+	f->worker = add(f, CSW_KIND_THREAD, 4242, 4243, "worker",
+			(uint64_t[]){ 300, 1234567, 2000, 1000, 50 });
+	other = add(f, CSW_KIND_THREAD, 7, 7, "other", (uint64_t[]){ 12, 0, 0, 0, 0 });
+	csw_aggregation_note_shares(&f->agg, f->worker, some, 1u << FAULTS);
+	csw_aggregation_note_shares(&f->agg, other, none, 1u << FAULTS);
+	csw_aggregation_row(&f->agg, f->worker)->exact_ns /= 2;
+	f->result.summary.mixed = mixed;
+	f->result.summary.shared_ns = 1234567 / 2;
+	f->result.summary.estimate = 1;
+}
+
+static void test_text_of_shares(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	share_slices(f, CSW_MIXED_SPLIT);
+	text = text_report(f);
+	assert_holds(text, "ESTIMATE: what is marked ~ holds slices of several threads, shared by "
+			   "their time on the CPU (--mixed=split)\n");
+	assert_lacks(text, "ordinary samples");
+	assert_holds(text, "~300");
+	assert_holds(text, "~12");
+	assert_lacks(text, "~1.235");
+	assert_lacks(text, "~2,000");
+	assert_holds(text, "mixed split: slices of several threads, 24.99 % of the time on a CPU, "
+			   "are in the threads' rows by estimate\n");
+	assert_holds(text,
+		     "conservation page-faults ok: counter 312 = rows 312, of no proven "
+		     "thread 40\nshared page-faults: 40 of 312, of slices of several threads\n");
+	assert_lacks(text, "shared task-clock");
+	f->result.summary.mixed = CSW_MIXED_LAST;
+	assert_holds(text_report(f), "given to the one that ran last (--mixed=last)\n");
+	f->result.summary.sets = 2; /* and scaled values besides */
+	assert_holds(text_report(f),
+		     "2 sets of counters took turns, as all together do not fit the "
+		     "PMU\nESTIMATE: what is marked ~ holds slices");
+}
+
+static void test_json_of_shares(void **state)
+{
+	struct fixture *f = *state;
+	json_int_t shared, value, none, sum, unproven;
+	json_t *root, *row;
+	const char *mixed;
+	double share;
+
+	share_slices(f, CSW_MIXED_SPLIT);
+	root = json_report(f, CSW_BY_THREAD);
+	assert_int_equal(json_unpack(root, "{s:s,s:F,s:{s:{s:I,s:I}}}", "mixed", &mixed,
+				     "shared_share", &share, "totals", "page-faults", "shared",
+				     &sum, "unproven", &unproven),
+			 0);
+	assert_string_equal(mixed, "split");
+	assert_true(share > 0.24 && share < 0.26 && sum == 40 && unproven == 40);
+	assert_true(json_is_true(json_object_get(root, "estimate")));
+	row = json_array_get(json_object_get(root, "rows"), 0);
+	assert_int_equal(json_unpack(row, "{s:{s:{s:I,s:I}}}", "counts", "page-faults", "value",
+				     &value, "shared", &shared),
+			 0);
+	assert_true(value == 300 && shared == 40);
+	assert_null(json_object_get(json_object_get(json_object_get(row, "counts"), "cycles:u"),
+				    "shared"));
+	row = json_array_get(json_object_get(root, "rows"), 1);
+	assert_int_equal(
+		json_unpack(row, "{s:{s:{s:I}}}", "counts", "page-faults", "shared", &none), 0);
+	assert_int_equal(none, 0);
+	json_decref(root);
+}
+
+/* The columns are there in every interval, be there anything to share or not. */
+static void test_csv_of_shares(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	share_slices(f, CSW_MIXED_LAST);
+	text = render(f, CSW_BY_THREAD, CSW_FORMAT_CSV, 0);
+	assert_holds(text, ",page-faults:max,page-faults:shared,task-clock,");
+	assert_holds(text, ",300,1234567,1234567,300,300,40,1234567,1234567,1234567,1234567,"
+			   "1234567,,2000,");
+	assert_holds(text, ",12,1234567,1234567,12,12,0,0,");
+}
+
 /* ---- JSON ---- */
 
 static void test_json_in_full(void **state)
@@ -751,7 +881,7 @@ static void test_json_in_full(void **state)
 	static const char want[] =
 		"{'csw': '" CSW_VERSION "', 'schema': 1, 'driver': 'perf', 'simulated': false,"
 		" 'estimate': false, 'duration_ns': 5003123456, 'cpus': 2, 'cpus_missed': 0,"
-		" 'cpus_gone': 0, 'ring_bytes': 524288, 'sets': 1,"
+		" 'cpus_gone': 0, 'ring_bytes': 524288, 'sets': 1, 'mixed': 'row',"
 		" 'trigger': {'name': 'switch', 'event': 'context-switches', 'hardware': false,"
 		" 'sav': 2}, 'counters': ['page-faults', 'task-clock'],"
 		" 'rows': [{'kind': 'thread', 'pid': 4242, 'tid': 4243, 'comm': 'worker',"
@@ -767,6 +897,7 @@ static void test_json_in_full(void **state)
 		" 'completeness': {'trigger': 67, 'sav': 2, 'samples': 30, 'lost': 1,"
 		" 'throttled': 2, 'unseen': 3, 'open': 1},"
 		" 'time': {'cpus_ns': null, 'rows_ns': 1234567}, 'slices': 12, 'exact_share': 1.0,"
+		" 'shared_share': 0.0,"
 		" 'owner_disagreements': 11}";
 	struct fixture *f = *state;
 	char quoted[sizeof(want)];
@@ -1058,6 +1189,10 @@ int main(void)
 		TEST(test_text_of_turns),
 		TEST(test_json_of_turns),
 		TEST(test_csv_of_turns),
+		TEST(test_accesses),
+		TEST(test_text_of_shares),
+		TEST(test_json_of_shares),
+		TEST(test_csv_of_shares),
 		TEST(test_json_in_full),
 		TEST(test_json_by_process),
 		TEST(test_json_of_hostile_names),

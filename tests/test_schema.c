@@ -98,15 +98,16 @@ static const char report[] =
 	"{'csw': '0', 'schema': 1, 'driver': 'perf', 'simulated': false, 'estimate': false,"
 	" 'duration_ns': 5, 'cpus': 2, 'cpus_missed': 0, 'cpus_gone': 0, 'ring_bytes': 0, 'sets': "
 	"1,"
+	" 'mixed': 'split',"
 	" 'trigger': {'name': 'a', 'event': 'b', 'hardware': true, 'sav': 1},"
 	" 'counters': ['c'], 'rows': [{'kind': 'thread', 'pid': 1, 'tid': null, 'comm': 'x',"
 	" 'slices': 1, 'oncpu_ns': 1, 'voluntary': 1, 'preempted': 1, 'migrations': 0,"
 	" 'exact_ns': 1, 'counts': {'c': {'value': 1, 'enabled_ns': 1, 'running_ns': 1, 'min': 0,"
-	" 'max': 1, 'per_second': 1.5, 'share': null, 'histogram': [0, 1]}}}],"
-	" 'totals': {'c': {'counter': 1, 'rows': 1, 'unproven': 0, 'difference': 0}},"
+	" 'max': 1, 'shared': 1, 'per_second': 1.5, 'share': null, 'histogram': [0, 1]}}}],"
+	" 'totals': {'c': {'counter': 1, 'rows': 1, 'unproven': 0, 'shared': 0, 'difference': 0}},"
 	" 'completeness': {'trigger': 1, 'sav': 1, 'samples': 1, 'lost': 0, 'throttled': 0,"
 	" 'unseen': 0, 'open': 0}, 'time': {'cpus_ns': 5, 'rows_ns': 5}, 'slices': 1, "
-	"'exact_share': 1.0, 'owner_disagreements': 0}";
+	"'exact_share': 1.0, 'shared_share': 0.5, 'owner_disagreements': 0}";
 
 /* What no report may say: each replaces a piece of a right one. */
 static void test_the_report_schema_refuses(void **state)
@@ -132,6 +133,9 @@ static void test_the_report_schema_refuses(void **state)
 		{ "['c']", "['c', 'c']" },
 		{ "'exact_share': 1.0", "'exact_share': 1.1" },
 		{ "'difference': 0", "'difference': null" },
+		{ "'mixed': 'split'", "'mixed': 'guess'" },
+		{ "'shared': 1", "'shared': null" },
+		{ "'shared_share': 0.5, ", "" },
 	};
 	json_t *schema = schema_of_reports(), *value = parse(report);
 	char why[256];

@@ -1351,6 +1351,28 @@ static void test_reset_before_the_last_record(void **state)
 	end(&f);
 }
 
+/* After a reset the account of samples begins with what was open; it occurred before all the same.
+ */
+static void test_reset_carries_the_open(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_ANY, 10, NR_COUNTERS);
+	start(&f, 100, 10);
+	sample(&f, 200, 10, 10);
+	f.values[0] += 7;
+	put(&f, CSW_RECORD_READ, 250, -1, -1, 0);
+	assert_int_equal(done(&f).all, 17);
+	assert_int_equal(done(&f).carried, 0);
+	csw_slicer_reset(&f.slicer);
+	sample(&f, 300, 10, 3);
+	stop(&f, 400, 10, 2);
+	assert_int_equal(done(&f).all, 12);
+	assert_int_equal(done(&f).carried, 7);
+	end(&f);
+}
+
 /* ---- counters that take turns ---- */
 
 static void begin_turns(struct fixture *f, uint32_t phase, uint64_t sav)
@@ -1466,10 +1488,327 @@ static void test_turn_of_another_counter(void **state)
 	csw_aggregation_free(&f.agg);
 }
 
+/* ---- slices of several owners, by estimate ---- */
+
+static void begin_mixed(struct fixture *f, uint32_t phase, uint64_t sav, uint32_t mixed,
+			uint32_t sample_of)
+{
+	static const struct csw_scope everything;
+
+	begin(f, phase, sav, NR_COUNTERS);
+	csw_slicer_free(&f->slicer);
+	csw_aggregation_free(&f->agg);
+	f->plan.mixed = mixed;
+	f->plan.trigger.sample_of = sample_of;
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_SHARES), 0);
+	assert_int_equal(csw_slicer_init(&f->slicer, &f->plan, &everything, &f->agg, 2), 0);
+}
+
+static uint32_t number_of(const struct fixture *f, const struct csw_agg_row *row)
+{
+	return (uint32_t)((size_t)((const unsigned char *)row - f->agg.rows) / f->agg.stride);
+}
+
+/* What of a row's counter is a share; 1 in *marked: it has any. */
+static uint64_t share(const struct fixture *f, const struct csw_agg_row *row, unsigned counter,
+		      bool *marked)
+{
+	const uint64_t *shares = csw_aggregation_shares(&f->agg, number_of(f, row));
+
+	*marked = shares[NR_COUNTERS] >> counter & 1;
+	return shares[counter];
+}
+
+static void check_share(const struct fixture *f, const struct csw_agg_row *row, unsigned counter,
+			uint64_t sum, uint64_t shared)
+{
+	bool marked;
+
+	assert_int_equal(SUM(row, counter), sum);
+	assert_int_equal(share(f, row, counter, &marked), shared);
+	assert_true(marked || !shared);
+}
+
+/* A switch without a sample, as of a SAV above the events per switch. */
+static void unsampled(struct fixture *f, uint64_t t, int32_t prev, int32_t next)
+{
+	f->values[0]++;
+	out(f, t, prev, next);
+	in(f, t, next, prev);
+}
+
+/* 10 runs for 100 ns and 20 for 200; 10 comes again. */
+static void two_share(struct fixture *f, uint32_t mixed)
+{
+	begin_mixed(f, CSW_PHASE_BEFORE, 2, mixed, CSW_SAMPLE_OF_OUTGOING);
+	start(f, 100, 10);
+	unsampled(f, 200, 10, 20);
+	count(f, FAULTS, 7);
+	count(f, CLOCK, 300);
+	count(f, CYCLES, 100);
+	sample(f, 400, 20, 1);
+	out(f, 400, 20, 10);
+	in(f, 400, 10, 20);
+	count(f, CYCLES, 5);
+	stop(f, 450, 10, 0);
+}
+
+static void test_split(void **state)
+{
+	struct fixture f;
+	bool marked;
+
+	(void)state;
+	two_share(&f, CSW_MIXED_SPLIT);
+	/* The remainder is the last one's; clocks are known, and no estimate. */
+	check_share(&f, thread(&f, 10), CYCLES, 33 + 5, 33);
+	check_share(&f, thread(&f, 20), CYCLES, 67, 67);
+	check_share(&f, thread(&f, 10), FAULTS, 2, 2);
+	check_share(&f, thread(&f, 20), FAULTS, 5, 5);
+	check_share(&f, thread(&f, 10), CLOCK, 100, 0);
+	check_share(&f, thread(&f, 20), CLOCK, 200, 0);
+	share(&f, thread(&f, 10), CLOCK, &marked);
+	assert_false(marked);
+	assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CYCLES), 0);
+	assert_int_equal(f.slicer.shared_ns, 300);
+	assert_int_equal(thread(&f, 10)->exact_ns, 50);
+	assert_int_equal(thread(&f, 20)->exact_ns, 0);
+	assert_int_equal(thread(&f, 20)->proven, 7);
+	assert_true(thread(&f, 20)->cells[CYCLES].min > thread(&f, 20)->cells[CYCLES].max);
+	csw_slicer_reset(&f.slicer);
+	assert_int_equal(f.slicer.shared_ns, 0);
+	assert_int_equal(share(&f, thread(&f, 10), CYCLES, &marked), 0);
+	assert_false(marked);
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
+static void test_last(void **state)
+{
+	struct fixture f;
+	bool marked;
+
+	(void)state;
+	two_share(&f, CSW_MIXED_LAST);
+	check_share(&f, thread(&f, 10), CYCLES, 5, 0);
+	share(&f, thread(&f, 10), CYCLES, &marked);
+	assert_false(marked);
+	check_share(&f, thread(&f, 20), CYCLES, 100, 100);
+	check_share(&f, thread(&f, 20), FAULTS, 7, 7);
+	check_share(&f, thread(&f, 10), CLOCK, 100, 0);
+	assert_int_equal(f.slicer.shared_ns, 300);
+	assert_int_equal(thread(&f, 20)->exact_ns, 0);
+	end(&f);
+}
+
+/* Without room for the marks there is no estimate, and by default none either. */
+static void test_row_is_no_estimate(void **state)
+{
+	static const struct csw_scope everything;
+	struct fixture f;
+
+	(void)state;
+	two_share(&f, CSW_MIXED_ROW);
+	assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CYCLES), 100);
+	assert_int_equal(f.slicer.shared_ns, 0);
+	end(&f);
+	begin(&f, CSW_PHASE_BEFORE, 2, NR_COUNTERS);
+	csw_slicer_free(&f.slicer);
+	f.plan.mixed = CSW_MIXED_SPLIT;
+	assert_int_equal(csw_slicer_init(&f.slicer, &f.plan, &everything, &f.agg, 2), 0);
+	assert_int_equal(f.slicer.mixed, CSW_MIXED_ROW);
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
+/* Whom the sample shows, by the trigger's place in the switch and by whose TID it carries. The
+ * threads are 10, then 20; a sample at the switch from 20 to 30, or in the middle of 20's run. */
+static void test_last_is_shown(void **state)
+{
+	static const struct {
+		uint32_t phase, sample_of;
+		enum { MIDDLE, BETWEEN, BEHIND } place;
+		int32_t tid, charged;
+	} cases[] = {
+		/* the records alone */
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_EITHER, MIDDLE, 20, 20 },
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_EITHER, BETWEEN, 30, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_EITHER, BETWEEN, 30, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_EITHER, BEHIND, 30, 20 },
+		/* the outgoing one, be it that the records are ahead; -1: it exits */
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_OUTGOING, MIDDLE, 10, 10 },
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_OUTGOING, MIDDLE, 20, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_OUTGOING, BETWEEN, -1, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_OUTGOING, BETWEEN, 77, 20 },
+		/* the incoming one has taken the other's place already, or is still to come */
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_INCOMING, MIDDLE, 20, 10 },
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_INCOMING, MIDDLE, 30, 20 },
+		{ CSW_PHASE_ANY, CSW_SAMPLE_OF_INCOMING, BETWEEN, 30, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_INCOMING, BETWEEN, 30, 20 },
+		{ CSW_PHASE_INSIDE, CSW_SAMPLE_OF_INCOMING, BEHIND, 30, 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+
+		begin_mixed(&f, cases[i].phase, 2, CSW_MIXED_LAST, cases[i].sample_of);
+		start(&f, 100, 10);
+		unsampled(&f, 200, 10, 20);
+		count(&f, CYCLES, 100);
+		if (cases[i].place != MIDDLE)
+			out(&f, 300, 20, 30);
+		if (cases[i].place == BEHIND)
+			in(&f, 301, 30, 20);
+		sample(&f, 302, cases[i].tid, 1);
+		if (cases[i].place == BETWEEN)
+			in(&f, 303, 30, 20);
+		stop(&f, 400, cases[i].place == MIDDLE ? 20 : 30, 0);
+		if (SUM(thread(&f, cases[i].charged), CYCLES) != 100)
+			fail_msg("case %zu", i);
+		end(&f);
+	}
+}
+
+/* A reading has no sample: whoever runs then is the last one. */
+static void test_last_at_a_reading(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin_mixed(&f, CSW_PHASE_INSIDE, 3, CSW_MIXED_LAST, CSW_SAMPLE_OF_INCOMING);
+	start(&f, 100, 10);
+	unsampled(&f, 200, 10, 20);
+	count(&f, CYCLES, 100);
+	put(&f, CSW_RECORD_READ, 300, -1, -1, 0);
+	count(&f, CYCLES, 7);
+	unsampled(&f, 350, 20, 10);
+	stop(&f, 400, 10, 0);
+	check_share(&f, thread(&f, 20), CYCLES, 100, 100);
+	check_share(&f, thread(&f, 10), CYCLES, 7, 7);
+	end(&f);
+}
+
+/* Idle beside one thread: what cannot happen in idle is proven. The rest is the thread's by time,
+ * as idle is no time on a CPU, and the last one's where that is asked for. */
+static void test_estimates_beside_idle(void **state)
+{
+	(void)state;
+	for (uint32_t mixed = CSW_MIXED_LAST; mixed <= CSW_MIXED_SPLIT; mixed++) {
+		const bool split = mixed == CSW_MIXED_SPLIT;
+		struct fixture f;
+
+		begin_mixed(&f, CSW_PHASE_BEFORE, 2, mixed, CSW_SAMPLE_OF_OUTGOING);
+		start(&f, 100, 10);
+		unsampled(&f, 200, 10, 0);
+		count(&f, FAULTS, 7);
+		count(&f, CYCLES, 100);
+		sample(&f, 1000, 0, 1);
+		out(&f, 1000, 0, 10);
+		in(&f, 1000, 10, 0);
+		stop(&f, 1100, 10, 0);
+		check_share(&f, thread(&f, 10), FAULTS, 7, 0);
+		check_share(&f, thread(&f, 10), CYCLES, split ? 100 : 0, split ? 100 : 0);
+		check_share(&f, fixed(&f, CSW_ROW_IDLE), CYCLES, split ? 0 : 100, split ? 0 : 100);
+		assert_int_equal(f.slicer.shared_ns, 100);
+		end(&f);
+	}
+}
+
+/* Two threads and idle, which came last: it cannot have had the page faults. */
+static void test_idle_is_last(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin_mixed(&f, CSW_PHASE_BEFORE, 3, CSW_MIXED_LAST, CSW_SAMPLE_OF_OUTGOING);
+	start(&f, 100, 10);
+	unsampled(&f, 200, 10, 20);
+	unsampled(&f, 300, 20, 0);
+	count(&f, FAULTS, 7);
+	count(&f, CYCLES, 100);
+	sample(&f, 400, 0, 1);
+	out(&f, 400, 0, 10);
+	in(&f, 400, 10, 0);
+	stop(&f, 500, 10, 0);
+	check_share(&f, fixed(&f, CSW_ROW_IDLE), CYCLES, 100, 100);
+	check_share(&f, fixed(&f, CSW_ROW_IDLE), FAULTS, 0, 0);
+	assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), FAULTS), 7);
+	end(&f);
+}
+
+/* Who ran in between nobody knows; or records are lost: no estimate. */
+static void test_no_estimate_without_owners(void **state)
+{
+	(void)state;
+	for (uint32_t mixed = CSW_MIXED_LAST; mixed <= CSW_MIXED_SPLIT; mixed++) {
+		struct fixture f;
+
+		begin_mixed(&f, CSW_PHASE_BEFORE, 1, mixed, CSW_SAMPLE_OF_OUTGOING);
+		start(&f, 100, 10);
+		count(&f, CYCLES, 100);
+		in(&f, 200, 30, 20); /* from 20, which was not seen coming */
+		sample(&f, 300, 30, 2);
+		out(&f, 300, 30, 10);
+		in(&f, 300, 10, 30);
+		lost(&f, 400, 3);
+		count(&f, CYCLES, 50);
+		switch_before(&f, 500, 10, 20);
+		stop(&f, 600, 20, 0);
+		assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CYCLES), 100);
+		assert_int_equal(SUM(fixed(&f, CSW_ROW_LOST), CYCLES), 50);
+		assert_int_equal(f.slicer.shared_ns, 0);
+		end(&f);
+	}
+}
+
+/* More owners than are told apart: their times are not known, but the last one is. */
+static void test_estimates_of_many_owners(void **state)
+{
+	(void)state;
+	for (uint32_t mixed = CSW_MIXED_LAST; mixed <= CSW_MIXED_SPLIT; mixed++) {
+		const bool split = mixed == CSW_MIXED_SPLIT;
+		struct fixture f;
+		int32_t tid = 10;
+
+		begin_mixed(&f, CSW_PHASE_BEFORE, 10, mixed, CSW_SAMPLE_OF_OUTGOING);
+		start(&f, 100, 10);
+		for (; tid < 100; tid += 10)
+			unsampled(&f, 100 + 10 * (uint64_t)tid, tid, tid + 10);
+		count(&f, CYCLES, 77);
+		count(&f, CLOCK, 9);
+		sample(&f, 1200, 100, 1);
+		stop(&f, 1200, 100, 0);
+		check_share(&f, thread(&f, 100), CYCLES, split ? 0 : 77, split ? 0 : 77);
+		assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CYCLES), split ? 77 : 0);
+		assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CLOCK), 9);
+		assert_int_equal(f.slicer.shared_ns, split ? 0 : 1100);
+		end(&f);
+	}
+}
+
+/* Times of a broken recording whose sum is 0: nothing is divided by it. */
+static void test_split_without_time(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin_mixed(&f, CSW_PHASE_BEFORE, 2, CSW_MIXED_SPLIT, CSW_SAMPLE_OF_OUTGOING);
+	start(&f, 100, 10);
+	unsampled(&f, 100, 10, 20);
+	count(&f, CYCLES, 5);
+	sample(&f, 100, 20, 1);
+	stop(&f, 100, 20, 0);
+	assert_int_equal(SUM(fixed(&f, CSW_ROW_MIXED), CYCLES), 5);
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
+		cmocka_unit_test(test_reset_carries_the_open),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_written_twice),
 		cmocka_unit_test(test_inside),
@@ -1520,6 +1859,16 @@ int main(void)
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_periods_of_turns),
 		cmocka_unit_test(test_turn_of_another_counter),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_last),
+		cmocka_unit_test(test_row_is_no_estimate),
+		cmocka_unit_test(test_last_is_shown),
+		cmocka_unit_test(test_last_at_a_reading),
+		cmocka_unit_test(test_estimates_beside_idle),
+		cmocka_unit_test(test_idle_is_last),
+		cmocka_unit_test(test_no_estimate_without_owners),
+		cmocka_unit_test(test_estimates_of_many_owners),
+		cmocka_unit_test(test_split_without_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,40 @@ static void test_refused(void **state)
 	refused("switch", name, -EINVAL, "128 characters");
 }
 
+/* ---- a trigger for loads that sees stores as well ---- */
+
+static void check_stores(const char *trigger, const char *events, const char *opts, unsigned stores,
+			 unsigned nr_counters)
+{
+	struct csw_plan plan = { .driver_opts = opts };
+	struct csw_error err;
+
+	if (csw_spec_plan(&plan, &csw_sim_driver, trigger, events, 2, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(plan.stores, stores);
+	assert_int_equal(plan.nr_counters, nr_counters);
+}
+
+static void test_stores_are_counted(void **state)
+{
+	static const char trigger[] = "mem_load:current_task";
+	struct csw_plan plan = { .driver_opts = "model=intel" };
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(csw_spec_plan(&plan, &csw_sim_driver, trigger, "page-faults", 2, &err), 0);
+	assert_int_equal(plan.stores, 2);
+	assert_string_equal(plan.counters[0].name, "page-faults");
+	assert_string_equal(plan.counters[1].name, "mem_store:current_task");
+	/* Whoever lists them has them once, under whatever name. */
+	check_stores(trigger, "mem_store:current_task,cycles", "model=intel", 1, 2);
+	check_stores(trigger, "cycles,tid_change", "model=amd", 2, 2);
+	/* Where a watch sees loads alone, and for any other trigger, there is nothing to add. */
+	check_stores("mem_load:__entry_task", "cycles", "model=arm64", 0, 1);
+	check_stores("mem_store:current_task", "cycles", "model=intel", 0, 1);
+	check_stores("switch", "mem_load:current_task", "model=intel", 0, 1);
+}
+
 static int resolve_any(const char *name, struct csw_event *out, struct csw_error *err)
 {
 	(void)err;
@@ -117,6 +152,57 @@ static void test_force(void **state)
 			 0);
 	assert_true(plan.trigger.sav == 1);
 	assert_string_equal(plan.trigger.forced, "");
+}
+
+static int resolve_counter_unlike(const char *name, struct csw_event *out, struct csw_error *err)
+{
+	resolve_any(name, out, err);
+	if (!strcmp(name, "mem_store:gone"))
+		return csw_error_set(err, -EOPNOTSUPP, "no watch");
+	if (!strcmp(name, "mem_store:secret"))
+		return csw_error_set(err, -EACCES, "not for you");
+	out->config = strlen(name);
+	return 0;
+}
+
+static int resolve_loads(const char *name, uint64_t sav, struct csw_trigger *out,
+			 struct csw_error *err)
+{
+	resolve_any_trigger(name, sav, out, err);
+	out->event.flags = CSW_EVENT_STORES_TOO;
+	return 0;
+}
+
+static const struct csw_driver_ops watching = { .name = "watching",
+						.resolve_counter = resolve_counter_unlike,
+						.resolve_trigger = resolve_loads };
+
+static void refused_stores(const char *trigger, const char *events, int code, const char *why)
+{
+	struct csw_plan plan = { .nr_counters = 0 };
+	struct csw_error err;
+
+	assert_int_equal(csw_spec_plan(&plan, &watching, trigger, events, 1, &err), code);
+	assert_non_null(strstr(err.text, why));
+}
+
+/* What counts them cannot be had: refused, never left out. */
+static void test_stores_refused(void **state)
+{
+	char name[CSW_EVENT_NAME_BYTES] = "mem_load:", events[256] = "a";
+	struct csw_plan plan = { .nr_counters = 0 };
+
+	(void)state;
+	refused_stores("mem_load:gone", "a", -EOPNOTSUPP, "no watch");
+	refused_stores("mem_load:secret", "a", -EACCES, "not for you");
+	memset(name + 9, 'x', sizeof(name) - 10);
+	refused_stores(name, "a", -EINVAL, "too long");
+	name[sizeof(name) - 2] = '\0';
+	assert_int_equal(csw_spec_plan(&plan, &watching, name, "a", 1, NULL), 0);
+	assert_int_equal(plan.stores, 2);
+	for (int i = 1; i < CSW_COUNTERS_MAX; i++)
+		snprintf(events + strlen(events), sizeof(events) - strlen(events), ",a%d", i);
+	refused_stores("mem_load:here", events, -EINVAL, "at most 32");
 }
 
 static void test_slashes(void **state)
@@ -287,6 +373,8 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_slashes),
 		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_stores_are_counted),
+		cmocka_unit_test(test_stores_refused),
 		cmocka_unit_test(test_driver_settles),
 		cmocka_unit_test(test_how_many),
 		cmocka_unit_test(test_permission_comes_last),

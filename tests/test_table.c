@@ -151,6 +151,34 @@ static void test_turns(void **state)
 	csw_aggregation_free(&agg);
 }
 
+/* Shares lie between the running times and the histograms, and touch neither. */
+static void test_shares(void **state)
+{
+	static const uint64_t deltas[2] = { 5, 0 };
+	struct csw_aggregation agg;
+	const uint64_t *shares;
+
+	(void)state;
+	assert_int_equal(csw_aggregation_init(
+				 &agg, 2, CSW_KEEP_TURNS | CSW_KEEP_HISTOGRAMS | CSW_KEEP_SHARES),
+			 0);
+	csw_aggregation_count_turn(&agg, CSW_ROW_IDLE, deltas, true, 3, 100);
+	csw_aggregation_note_shares(&agg, CSW_ROW_IDLE, deltas, 2);
+	shares = csw_aggregation_shares(&agg, CSW_ROW_IDLE);
+	assert_int_equal(shares[0] + shares[1], 0);
+	assert_int_equal(shares[2], 2); /* marked, though it is 0 */
+	csw_aggregation_note_shares(&agg, CSW_ROW_IDLE, deltas, 1);
+	csw_aggregation_note_shares(&agg, CSW_ROW_IDLE, deltas, 1);
+	assert_int_equal(shares[0], 10);
+	assert_int_equal(shares[2], 3);
+	assert_int_equal(csw_aggregation_running(&agg, CSW_ROW_IDLE)[1], 100);
+	assert_int_equal(csw_aggregation_histogram(&agg, CSW_ROW_IDLE, 0)[3], 1);
+	assert_int_equal(csw_aggregation_histogram(&agg, CSW_ROW_IDLE, 1)[0], 1);
+	csw_aggregation_reset(&agg);
+	assert_int_equal(shares[0] + shares[2], 0);
+	csw_aggregation_free(&agg);
+}
+
 /* Room for them is only where they are taken. */
 static void test_size_of_a_row(void **state)
 {
@@ -160,6 +188,7 @@ static void test_size_of_a_row(void **state)
 	assert_int_equal(csw_aggregation_init(&agg, 3, 0), 0);
 	assert_int_equal(agg.stride, 192);
 	assert_null(csw_aggregation_running(&agg, 0));
+	assert_null(csw_aggregation_shares(&agg, 0));
 	csw_aggregation_free(&agg);
 	assert_int_equal(csw_aggregation_init(&agg, 3, CSW_KEEP_TURNS), 0);
 	assert_int_equal(agg.stride, 256);
@@ -174,6 +203,7 @@ int main(void)
 		cmocka_unit_test(test_histograms),
 		cmocka_unit_test(test_reset_keeps_keys),
 		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_size_of_a_row),
 	};
 

@@ -2,6 +2,7 @@
  * The engine against the simulated machine's truth. This is the program that every mutant of the
  * rules must fail, so each rule has a run here in which breaking it gives somebody a wrong number.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,6 +129,161 @@ static void sav_2_mixes_and_says_so(void **state)
 	assert_true(mixed > run.totals[2 + LLC] / 4);
 	assert_true(run.done.unseen == 0 && run.done.lost == 0);
 	sim_run_free(&run);
+}
+
+/* ---- slices of several owners, by estimate ---- */
+
+struct off {
+	double relative; /* how far all rows together are from the truth, by what there is in all */
+	uint64_t more;   /* rows that have more than their truth */
+};
+
+static struct off distance_from_truth(const struct sim_run *run, unsigned counter)
+{
+	struct off off = { 0, 0 };
+	uint64_t apart = 0;
+
+	for (size_t i = 0; i < csw_sim_truths(run->drv); i++) {
+		struct csw_sim_truth truth;
+		const struct csw_agg_row *row;
+		uint64_t has, should;
+
+		csw_sim_truth_get(run->drv, i, &truth);
+		row = sim_run_row(run, &truth);
+		has = row ? row->cells[counter].sum : 0;
+		should = truth.counts[counter];
+		apart += has > should ? has - should : should - has;
+		off.more += has > should;
+	}
+	off.relative = (double)apart / (double)run->totals[2 + counter];
+	return off;
+}
+
+static uint64_t shares_of(const struct sim_run *run, unsigned counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < run->agg.nr; i++) {
+		const uint64_t *shares = csw_aggregation_shares(&run->agg, i);
+
+		assert_true(shares[counter] <=
+			    csw_aggregation_row(&run->agg, i)->cells[counter].sum);
+		assert_true(!shares[counter] || (shares[run->agg.nr_counters] >> counter & 1));
+		sum += shares[counter];
+	}
+	return sum;
+}
+
+/* An estimate changes nothing of what is known: not the rows' times, slices and clocks, not what is
+ * exact, and nobody has less than what is proven. What is estimated is what was nobody's. */
+static void check_only_mixed_moved(const struct sim_run *plain, const struct sim_run *guessed)
+{
+	for (uint32_t i = 0; i < plain->agg.nr; i++) {
+		const struct csw_agg_row *a = csw_aggregation_row(&plain->agg, i);
+		const struct csw_agg_row *b = csw_aggregation_row(&guessed->agg, i);
+		const uint64_t *shares = csw_aggregation_shares(&guessed->agg, i);
+
+		assert_int_equal(a->tid, b->tid);
+		assert_int_equal(a->oncpu_ns, b->oncpu_ns);
+		assert_int_equal(a->slices, b->slices);
+		assert_int_equal(a->exact_ns, b->exact_ns);
+		assert_int_equal(a->cells[CLOCK].sum, b->cells[CLOCK].sum);
+		for (unsigned c = 0; c < plain->plan.nr_counters; c++) {
+			if (a->kind == CSW_KIND_MIXED)
+				assert_true(b->cells[c].sum <= a->cells[c].sum);
+			else
+				assert_int_equal(b->cells[c].sum, a->cells[c].sum + shares[c]);
+		}
+	}
+	for (unsigned c = 0; c < plain->plan.nr_counters; c++)
+		assert_int_equal(sim_run_kind_sum(plain, CSW_KIND_MIXED, c),
+				 sim_run_kind_sum(guessed, CSW_KIND_MIXED, c) +
+					 shares_of(guessed, c));
+	assert_int_equal(sim_run_kind_sum(plain, CSW_KIND_LOST, LLC),
+			 sim_run_kind_sum(guessed, CSW_KIND_LOST, LLC));
+	assert_int_equal(sim_run_kind_sum(plain, CSW_KIND_UNKNOWN, LLC),
+			 sim_run_kind_sum(guessed, CSW_KIND_UNKNOWN, LLC));
+	assert_int_equal(sim_run_kind_sum(guessed, CSW_KIND_IDLE, FAULTS), 0);
+}
+
+/* A SAV above the events per switch, in three ways; the fourth counter is a clock. */
+struct mixing {
+	const char *trigger, *options;
+	uint64_t sav;
+};
+
+static void run_in_three_ways(struct sim_run runs[3], const struct mixing *m)
+{
+	for (uint32_t mixed = CSW_MIXED_ROW; mixed <= CSW_MIXED_SPLIT; mixed++) {
+		runs[mixed] = (struct sim_run){ .mixed = mixed };
+		sim_run_all(&runs[mixed], m->trigger, EVENTS, m->sav, m->options);
+		sim_run_check_sums(&runs[mixed]);
+	}
+	check_only_mixed_moved(&runs[CSW_MIXED_ROW], &runs[CSW_MIXED_LAST]);
+	check_only_mixed_moved(&runs[CSW_MIXED_ROW], &runs[CSW_MIXED_SPLIT]);
+}
+
+/* All owners are known: nothing that can be estimated is left to nobody, and time is the better
+ * measure than who came last. */
+static void mixed_slices_are_estimated(void **state)
+{
+	static const struct mixing all[] = {
+		{ "seg_load", "seed=6,duration_ms=2000", 2 },
+		{ "seg_load", "seed=6,skid=1,duration_ms=2000", 2 },
+		{ "switch", "seed=6,duration_ms=2000", 3 },
+		{ "tid_change", "seed=6,model=arm64,duration_ms=2000", 2 },
+		{ "seg_load", "seed=17,spurious=700,duration_ms=2000", 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct sim_run runs[3];
+		struct off last, split;
+
+		run_in_three_ways(runs, &all[i]);
+		assert_int_equal(sim_run_kind_sum(&runs[CSW_MIXED_SPLIT], CSW_KIND_MIXED, LLC), 0);
+		assert_int_equal(sim_run_kind_sum(&runs[CSW_MIXED_SPLIT], CSW_KIND_MIXED, FAULTS),
+				 0);
+		assert_int_equal(sim_run_kind_sum(&runs[CSW_MIXED_LAST], CSW_KIND_MIXED, LLC), 0);
+		last = distance_from_truth(&runs[CSW_MIXED_LAST], LLC);
+		split = distance_from_truth(&runs[CSW_MIXED_SPLIT], LLC);
+		printf("mixed, %s, sav %" PRIu64
+		       ": LLC_MISSES by last %.2f %%, by split %.2f %% off\n",
+		       all[i].trigger, all[i].sav, 100 * last.relative, 100 * split.relative);
+		assert_true(split.relative < last.relative / 2);
+		assert_true(last.more > 0 && split.more > 0);
+		assert_true(distance_from_truth(&runs[CSW_MIXED_SPLIT], FAULTS).relative <
+			    distance_from_truth(&runs[CSW_MIXED_LAST], FAULTS).relative);
+		for (unsigned k = 0; k < 3; k++)
+			sim_run_free(&runs[k]);
+	}
+}
+
+/* Where somebody unknown ran, or records are lost, there is nothing to estimate from; ticks, turns
+ * and intervals go with it. */
+static void what_nobody_knows_is_not_estimated(void **state)
+{
+	static const struct mixing all[] = {
+		{ "seg_load", "seed=42,vanish=100,duration_ms=2000", 1 },
+		{ "switch", "seed=44,vanish=200,duration_ms=2000", 2 },
+		{ "seg_load", "seed=9,ring=256,stall_ms=200", 2 },
+		{ "switch", "seed=7,blind_idle=1,threads=12", 1 },
+		{ "seg_load", "pmc=2,seed=23,duration_ms=2000", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct sim_run runs[3];
+		bool unknown = strstr(all[i].options, "vanish");
+
+		run_in_three_ways(runs, &all[i]);
+		assert_true(shares_of(&runs[CSW_MIXED_SPLIT], LLC) > 0);
+		if (unknown)
+			assert_true(sim_run_kind_sum(&runs[CSW_MIXED_SPLIT], CSW_KIND_MIXED, LLC) >
+				    0);
+		for (unsigned k = 0; k < 3; k++)
+			sim_run_free(&runs[k]);
+	}
 }
 
 /* A watchpoint on who runs is there on some models only. */
@@ -748,6 +904,8 @@ int main(void)
 		cmocka_unit_test_prestate(reused_tids_stay_apart, (void *)(uintptr_t) "seg_load"),
 		cmocka_unit_test(counters_wrap),
 		cmocka_unit_test(sav_2_mixes_and_says_so),
+		cmocka_unit_test(mixed_slices_are_estimated),
+		cmocka_unit_test(what_nobody_knows_is_not_estimated),
 		cmocka_unit_test_prestate(blind_idle_is_noticed,
 					  (void *)(uintptr_t)&blind_triggers[0]),
 		cmocka_unit_test_prestate(blind_idle_is_noticed,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -171,6 +172,119 @@ static void test_many_threads(void **state)
 		"w_touch --threads=64 --pages=20 --pages-step=3 --getppid=10 --getppid-step=1");
 }
 
+/* ---- accesses to memory ---- */
+
+/* A watch knows addresses and no processes: one that nobody else has anything at. */
+#define PLACE 0x5c5700000000ULL
+#define STORES 1000
+#define LOADS 3000
+#define PLACE_TEXT "%d:0x5c5700000000"
+
+static pid_t accessor_start(int *go)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		volatile uint64_t *place =
+			mmap((void *)(uintptr_t)PLACE, 4096, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[1]);
+		if ((uintptr_t)place != PLACE)
+			_exit(1);
+		*place = 0; /* its page is there when it counts */
+		if (read(fds[0], &c, 1) != 1)
+			_exit(1);
+		for (uint64_t i = 0; i < STORES; i++)
+			*place = i;
+		for (uint64_t i = 0; i < LOADS; i++)
+			(void)*place;
+		_exit(0);
+	}
+	close(fds[0]);
+	*go = fds[1];
+	sleep_ms(100); /* it has mapped the place */
+	return pid;
+}
+
+/* csw-sample until the process has ended; options with PLACE_TEXT for the place, so many times. */
+static json_t *watch_accesses(const char *options, unsigned places)
+{
+	char filled[256], line[512];
+	json_t *report;
+	int go, status;
+	pid_t pid = accessor_start(&go);
+	FILE *csw;
+
+	if (places == 1)
+		snprintf(filled, sizeof(filled), options, pid);
+	else
+		snprintf(filled, sizeof(filled), options, pid, pid);
+	snprintf(line, sizeof(line), "%s %s -p %d -q --format=json -o %s", CSW_SAMPLE, filled, pid,
+		 report_path);
+	csw = popen(line, "r");
+	assert_non_null(csw);
+	sleep_ms(1500);
+	assert_int_equal(write(go, "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(go);
+	assert_int_equal(pclose(csw), 0);
+	report = json_load_file(report_path, 0, NULL);
+	assert_non_null(report);
+	return report;
+}
+
+/* As the trigger: what it sees is told apart by a second watch, if one of loads alone is not to be
+ * had. */
+static void test_accesses_as_trigger(void **state)
+{
+	json_t *report =
+		watch_accesses("--trigger=mem_load:" PLACE_TEXT " --sav=7 -e page-faults", 1);
+	json_t *accesses = json_object_get(json_object_get(report, "trigger"), "accesses");
+	int64_t seen = truth_integer(json_object_get(report, "completeness"), "trigger");
+
+	(void)state;
+	printf("figure: mem_load as the trigger saw %lld of %d loads and %d stores\n",
+	       (long long)seen, LOADS, STORES);
+	if (accesses) {
+		assert_int_equal(seen, LOADS + STORES);
+		assert_int_equal(truth_integer(accesses, "accesses"), LOADS + STORES);
+		assert_int_equal(truth_integer(accesses, "stores"), STORES);
+		assert_int_equal(truth_integer(accesses, "loads"), LOADS);
+	} else {
+		assert_int_equal(seen, LOADS);
+	}
+	json_decref(report);
+}
+
+/* As counters: in the row of the thread that did it. */
+static void test_accesses_as_counters(void **state)
+{
+	json_t *report = watch_accesses(
+		"--trigger=switch -e mem_load:" PLACE_TEXT ",mem_store:" PLACE_TEXT, 2);
+	json_t *names = json_object_get(report, "counters");
+	const char *load = json_string_value(json_array_get(names, 0));
+	const char *store = json_string_value(json_array_get(names, 1));
+	json_t *row = json_array_get(json_object_get(report, "rows"), 0);
+	int64_t loads = truth_count(row, load);
+
+	(void)state;
+	printf("figure: mem_load as a counter %lld, mem_store %lld, of %d loads and %d stores\n",
+	       (long long)loads, (long long)truth_count(row, store), LOADS, STORES);
+	assert_true(truth_is_kind(row, "thread"));
+	assert_int_equal(truth_count(row, store), STORES);
+	assert_true(loads == LOADS || loads == LOADS + STORES); /* by what a watch can see */
+	json_decref(report);
+}
+
 /* ---- the registers ---- */
 
 /* Whatever ends csw-sample, the registers are free again: five times more than there are. */
@@ -261,6 +375,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_eight_threads),
 		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_accesses_as_trigger),
+		cmocka_unit_test(test_accesses_as_counters),
 		cmocka_unit_test(test_registers_are_released),
 		cmocka_unit_test(test_registers_are_taken),
 	};

@@ -1062,6 +1062,47 @@ static void test_turns(void **state)
 			 309); /* 180 * 12 / 7: what never ran takes part in time */
 }
 
+/* What is a share is marked and added up with its row, and nobody is proven to have caused it. */
+static void test_shares(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t none[NR_COUNTERS] = { 0 }, some[NR_COUNTERS] = { 15, 1 };
+	struct csw_counter counter;
+	struct csw_count count;
+	uint32_t a, b;
+
+	csw_aggregation_free(&f->agg);
+	assert_int_equal(csw_aggregation_init(&f->agg, NR_COUNTERS, CSW_KEEP_SHARES), 0);
+	a = add(f, CSW_KIND_THREAD, 10, 10, 1, 4, 25, "a");
+	b = add(f, CSW_KIND_THREAD, 20, 20, 1, 4, 20, "b");
+	add(f, CSW_KIND_THREAD, 30, 30, 1, 1, 1, "c");
+	csw_aggregation_note_shares(&f->agg, a, some, 1);
+	csw_aggregation_note_shares(&f->agg, b, none, 1);
+	make(f, CSW_BY_THREAD);
+	assert_int_equal(csw_table_count(f->table, 0, 0, &count), 0);
+	assert_int_equal(count.value, 100);
+	assert_int_equal(count.shared, 15);
+	assert_int_equal(count.flags, CSW_COUNT_SHARED);
+	assert_int_equal(csw_table_count(f->table, 0, 1, &count), 0);
+	assert_int_equal(count.flags, 0);
+	assert_int_equal(csw_table_count(f->table, 1, 0, &count), 0);
+	assert_int_equal(count.shared, 0); /* what of a slice it had was rounded to 0 */
+	assert_int_equal(count.flags, CSW_COUNT_SHARED);
+	assert_int_equal(csw_table_count(f->table, 2, 0, &count), 0);
+	assert_int_equal(count.flags, 0);
+	assert_int_equal(csw_table_counter(f->table, 0, &counter), 0);
+	assert_int_equal(counter.shared, 15);
+	assert_int_equal(counter.unproven, 15);
+	assert_int_equal(counter.flags, 0);
+	make_sorted(f, CSW_BY_THREAD, "tid", 1);
+	assert_int_equal(csw_table_row(f->table, 1)->kind, CSW_KIND_REST);
+	assert_int_equal(csw_table_count(f->table, 1, 0, &count), 0);
+	assert_int_equal(count.flags, CSW_COUNT_SHARED);
+	make_sorted(f, CSW_BY_THREAD, "comm", 2);
+	assert_int_equal(csw_table_count(f->table, 2, 0, &count), 0);
+	assert_int_equal(count.flags, 0);
+}
+
 static void test_scaled_beyond_64_bits(void **state)
 {
 	struct csw_count count = {
@@ -1088,6 +1129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_only_what_ran_is_shown),
 		TEST(test_turns),
+		TEST(test_shares),
 		TEST(test_scaled_beyond_64_bits),
 		TEST(test_order),
 		TEST(test_min_and_max),

@@ -42,12 +42,14 @@ void sim_run_all(struct sim_run *run, const char *trigger, const char *events, u
 	if (csw_spec_plan(&run->plan, ops, trigger, events, sav, &err) < 0)
 		fail_msg("%s", err.text);
 	run->plan.multiplex = true;
+	run->plan.mixed = run->mixed;
 	if (ops->open(&run->drv, &run->plan, &err) < 0)
 		fail_msg("%s", err.text);
 	ops->facts(run->drv, &facts);
 	run->plan.scaled = facts.scaled;
 	assert_int_equal(csw_aggregation_init(&run->agg, run->plan.nr_counters,
-					      facts.scaled ? CSW_KEEP_TURNS : 0),
+					      (facts.scaled ? CSW_KEEP_TURNS : 0) |
+						      (run->mixed ? CSW_KEEP_SHARES : 0)),
 			 0);
 	assert_int_equal(csw_slicer_init(&run->slicer, &run->plan, &scope, &run->agg,
 					 ops->nr_cpus(run->drv)),

@@ -18,7 +18,8 @@ struct sim_run {
 	struct csw_completeness done;
 	uint64_t totals[2 + CSW_COUNTERS_MAX];
 	/* set before: */
-	bool ticks; /* read all counters at every turn, too, */
+	uint32_t mixed; /* enum csw_mixed */
+	bool ticks;     /* read all counters at every turn, too, */
 	void (*interval)(struct sim_run *run, void *ctx); /* and call this then */
 	void *ctx;
 };

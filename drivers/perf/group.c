@@ -165,6 +165,13 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 		return csw_error_set(err, code, "the kernel refuses event %s (%s) in this group",
 				     event->name, event->became);
 	case ENOSPC:
+		if (plan->stores && event == &plan->counters[plan->stores - 1])
+			return csw_error_set(
+				err, code,
+				"no second debug register is free on CPU %u for %s, which counts "
+				"the stores among what %s sees: a debugger or another csw-sample "
+				"holds the others; end it, or use --trigger=switch",
+				cpu, event->name, plan->trigger.event.name);
 		if (event->flags & CSW_EVENT_DEBUG_REGISTER)
 			return csw_error_set(
 				err, code,

@@ -31,7 +31,9 @@
 		"mem_load:current_task", NULL,                                                     \
 			"simulated loads and stores at current_task: one of each in a switch",     \
 			CSW_SIM_TASK_ACCESSES,                                                     \
-			CSW_SIM_WATCH | CSW_SIM_SHOWS_NEXT | CSW_SIM_ALSO_ELSE, EVERY(2)           \
+			CSW_SIM_WATCH | CSW_SIM_STORES_TOO | CSW_SIM_SHOWS_NEXT |                  \
+				CSW_SIM_ALSO_ELSE,                                                 \
+			EVERY(2)                                                                   \
 	}
 
 static const struct csw_sim_source generic_sources[] = {

@@ -23,10 +23,11 @@ enum csw_sim_switch_kind {
 };
 
 /* csw_sim_source.flags */
-#define CSW_SIM_WATCH 0x1u      /* a debug register: no counter, and no least period */
-#define CSW_SIM_LDT_ONLY 0x2u   /* only to or from a process with an LDT */
-#define CSW_SIM_ALSO_ELSE 0x4u  /* interrupts and user code cause it as well: option spurious */
-#define CSW_SIM_SHOWS_NEXT 0x8u /* the overflow finds the incoming thread in `current` */
+#define CSW_SIM_WATCH 0x1u       /* a debug register: no counter, and no least period */
+#define CSW_SIM_LDT_ONLY 0x2u    /* only to or from a process with an LDT */
+#define CSW_SIM_ALSO_ELSE 0x4u   /* interrupts and user code cause it as well: option spurious */
+#define CSW_SIM_STORES_TOO 0x10u /* a watch for loads that sees stores as well */
+#define CSW_SIM_SHOWS_NEXT 0x8u  /* the overflow finds the incoming thread in `current` */
 
 /* An event that a context switch causes. */
 struct csw_sim_source {

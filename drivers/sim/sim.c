@@ -292,7 +292,8 @@ static void set_event(struct csw_event *out, const char *name, const char *what,
 static void set_source(struct csw_event *out, const char *name, const struct csw_sim_source *source)
 {
 	set_event(out, name, source->what, source->event,
-		  source->flags & CSW_SIM_WATCH ? CSW_EVENT_DEBUG_REGISTER : CSW_EVENT_HARDWARE);
+		  (source->flags & CSW_SIM_WATCH ? CSW_EVENT_DEBUG_REGISTER : CSW_EVENT_HARDWARE) |
+			  (source->flags & CSW_SIM_STORES_TOO ? CSW_EVENT_STORES_TOO : 0));
 }
 
 static int sim_resolve_counter(const char *name, struct csw_event *out, struct csw_error *err)
@@ -403,6 +404,9 @@ static int settle_source(struct csw_trigger *out, const struct csw_sim_source *s
 		per_switch = 0;
 	out->per_switch = per_switch;
 	out->phase = per_switch ? CSW_PHASE_INSIDE : CSW_PHASE_ANY;
+	/* Of the others it depends on how late the interrupt comes (skid). */
+	if (source->flags & CSW_SIM_SHOWS_NEXT)
+		out->sample_of = CSW_SAMPLE_OF_INCOMING;
 	return ret;
 }
 
@@ -469,6 +473,7 @@ static int sim_resolve_trigger(const char *name, uint64_t sav, struct csw_trigge
 	if (is_software_trigger(name)) {
 		out->phase = CSW_PHASE_BEFORE;
 		out->per_switch = 1;
+		out->sample_of = CSW_SAMPLE_OF_OUTGOING;
 		set_event(&out->event, name, "simulated software event of the context switch",
 			  CSW_SIM_SWITCHES, 0);
 		return 0;

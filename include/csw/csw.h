@@ -107,7 +107,24 @@ struct csw_opts {
 			   kernel can open it; see csw_summary.trigger_forced */
 	uint32_t multiplex; /* 1: hardware counters that do not fit the PMU together take turns on
 			       it, in sets; see csw_count_scaled. Else they are refused */
+	uint32_t mixed;     /* enum csw_mixed */
+	uint32_t reserved_;
 };
+
+/* What becomes of the counts of a slice in which several threads ran. What is known stays what it
+ * is: clocks go by the times from the switch records, and what cannot happen in idle goes to the
+ * one thread beside it. The rest: */
+enum csw_mixed {
+	CSW_MIXED_ROW, /* is nobody's: the rows of kind CSW_KIND_MIXED have it */
+	/* An estimate: the thread that the slice's sample shows has it, the last one that ran. */
+	CSW_MIXED_LAST,
+	/* An estimate: those that ran have each the share that its time on the CPU is of theirs;
+	 * idle is no time on the CPU. */
+	CSW_MIXED_SPLIT,
+};
+/* Both estimates are marked (CSW_COUNT_SHARED), and leave to the rows of kind CSW_KIND_MIXED the
+ * slices of which not every owner is known; SPLIT also those with more than eight. */
+const char *csw_mixed_name(uint32_t mixed); /* "row", "last", "split"; static storage */
 
 #define CSW_SAV_AUTO UINT64_MAX /* csw_opts.sav */
 
@@ -118,10 +135,10 @@ struct csw_opts {
 /*
  * Resolves the names, opens counters and rings, all disabled.
  * trigger: "switch", "seg_load", ... or any event name; NULL: "auto". events: comma-separated
- * names. Both are copied. *out is NULL on failure. Errors: -EINVAL (a malformed text), -ENOENT (no
- * such name; the nearest are named), -EACCES or -EPERM (which capability or sysctl is missing),
- * -EOPNOTSUPP (a known name that this machine cannot count, with the reason and what works
- * instead), -E2BIG, -EMFILE, -ENOMEM, ...
+ * names; one may be added (csw_summary.stores). Both are copied. *out is NULL on failure. Errors:
+ * -EINVAL (a malformed text), -ENOENT (no such name; the nearest are named), -EACCES or -EPERM
+ * (which capability or sysctl is missing), -EOPNOTSUPP (a known name that this machine cannot
+ * count, with the reason and what works instead), -E2BIG, -EMFILE, -ENOMEM, ...
  */
 int csw_open(struct csw_session **out, const char *trigger, const char *events,
 	     const struct csw_opts *opts, struct csw_error *err);
@@ -254,6 +271,10 @@ struct csw_row {
 	0x4u /* the counter took turns with others (csw_opts.multiplex): csw_count_scaled says     \
 		what it would have counted all the time */
 
+#define CSW_COUNT_SHARED                                                                           \
+	0x8u /* `shared` of the value is only an estimate: of slices of several threads            \
+		(csw_opts.mixed) */
+
 /* One counter of one row. The value is never scaled: rows add up. */
 struct csw_count {
 	uint64_t value;      /* events */
@@ -263,6 +284,7 @@ struct csw_count {
 	uint32_t flags;
 	uint32_t reserved_;
 	uint64_t samples; /* CSW_COUNT_ESTIMATE: how many */
+	uint64_t shared;  /* CSW_COUNT_SHARED: how much; it may be 0 where the truth is not */
 };
 
 /* What the counter would have counted had it run all the time that the row's slices wanted it to:
@@ -310,12 +332,13 @@ struct csw_counter {
 	uint64_t total;     /* readings at stop - readings at start, over all CPUs */
 	uint64_t rows;      /* sum over all rows: conservation holds when it equals total */
 	uint64_t unproven;  /* the part of it that no thread could be proven to have caused: mixed,
-			       lost and unknown slices, in scope or not */
+			       lost and unknown slices, in scope or not, and `shared` */
 	uint64_t enabled_ns, running_ns; /* over all CPUs */
 	uint32_t flags;       /* CSW_COUNT_NOT_COUNTED, CSW_COUNT_ESTIMATE, CSW_COUNT_SCALED */
 	uint32_t nanoseconds; /* 1: the unit is ns */
 	uint32_t hardware;    /* 1: the CPU itself counts it */
 	uint32_t reserved_;
+	uint64_t shared; /* the part of rows that is in CSW_COUNT_SHARED's, in scope or not */
 };
 size_t csw_table_counters(const struct csw_table *t);
 int csw_table_counter(const struct csw_table *t, size_t j, struct csw_counter *out); /* -ERANGE */
@@ -359,11 +382,19 @@ struct csw_summary {
 	uint32_t cpus_gone;   /* of nr_cpus, those that went offline meanwhile: nothing is counted
 				 of them after that, also where they came back */
 	uint64_t estimates;   /* ordinary samples of a recording, beside those of the trigger */
-	uint32_t estimate;    /* 1: some counters are only estimated: from these, or because they
-				 took turns (csw_count_scaled) */
+	uint32_t estimate;    /* 1: some values are only estimated: from these, because counters
+				 took turns (csw_count_scaled), or because slices of several
+				 threads were shared (csw_opts.mixed) */
 	uint32_t sets;        /* of counters that took turns; 1: all ran all the time */
 	const char *trigger_forced; /* csw_opts.force: why the trigger cannot be trusted here; NULL:
 				       nothing is known against it */
+	uint64_t shared_ns; /* the part of oncpu_ns in slices whose counts were shared ... */
+	uint32_t mixed;     /* ... and how: csw_opts.mixed */
+	/* A trigger for loads that sees stores as well (mem_load:WHERE on x86): 1 + the number of
+	 * the counter of these stores, which csw_open adds behind the events asked for unless it is
+	 * among them; and what the trigger has seen meanwhile, loads and stores. 0: no such. */
+	uint32_t stores;
+	uint64_t accesses;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);

@@ -37,6 +37,7 @@ _csw_sample_value() {
 		_csw_sample_add "$3" "auto switch seg_load ldt_load desc_load mem_load: mem_store: pid_change tid_change
 			tlb_flush" "$4"
 		;;
+	--mixed) _csw_sample_add "$3" "row last split" "$4" ;;
 	--sav) _csw_sample_add "$3" "auto" "$4" ;;
 	--sort)
 		_csw_sample_add "$3" "oncpu slices voluntary preempted migrations pid tid comm cgroup cpu page-faults
@@ -60,7 +61,7 @@ _csw_sample_files() {
 	compopt -o filenames 2>/dev/null
 }
 
-_csw_sample_options="--event= --trigger= --sav= --force --driver= --multiplex --ring-kib= --pid= --tid= --cgroup= --cpus= --duration= --delay=
+_csw_sample_options="--event= --trigger= --sav= --force --driver= --multiplex --mixed= --ring-kib= --pid= --tid= --cgroup= --cpus= --duration= --delay=
 	--interval= --input= --time= --comm= --header --by= --sort= --top= --rate --histogram --format= --output= --raw --no-color --quiet --verbose --overhead
 	--help --version"
 

@@ -1,0 +1,3 @@
+# FILE: engine/slicer.c
+# RULE: owners share a slice by their time in it
+s|share = (uint64_t)((unsigned __int128)share \* ns / g->ns);|share /= 2;|
