@@ -96,7 +96,22 @@ static void put_kind(FILE *file, uint32_t kind, const struct csw_kind_calibratio
 	fprintf(file, " %9" PRIu64 "\n", more);
 }
 
-/* "cannot be judged by" so few, or what the SAVs are. */
+/* Kinds that did not occur: the verdict is not about them. */
+static void put_unjudged(FILE *file, const struct csw_calibration *c)
+{
+	const char *before = "not judged, as there were none: ";
+
+	for (uint32_t k = 0; k < CSW_SWITCH_KINDS; k++) {
+		if (c->kinds[k].switches)
+			continue;
+		fprintf(file, "%s%s", before, kind_texts[k]);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', file);
+}
+
+/* What the SAVs are. */
 static void put_advice(FILE *file, const struct csw_calibration *c)
 {
 	switch (c->verdict) {
@@ -149,6 +164,7 @@ static void put_text(FILE *file, const struct csw_calibration *c)
 		c->judged, c->switches,
 		c->switches ? 100 * (double)c->judged / (double)c->switches : 0,
 		csw_verdict_name(c->verdict));
+	put_unjudged(file, c);
 	put_advice(file, c);
 }
 

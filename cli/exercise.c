@@ -130,7 +130,9 @@ int csw_exercise_start(pid_t *group)
 
 void csw_exercise_stop(pid_t group)
 {
-	kill(-group, SIGKILL);
+	/* Where it could not be made a group, its parts die with it. */
+	if (kill(-group, SIGKILL) < 0)
+		kill(group, SIGKILL);
 	while (waitpid(group, NULL, 0) < 0 && errno == EINTR)
 		;
 }

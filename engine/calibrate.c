@@ -232,6 +232,19 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* One event at a time: the others' would be lost. */
+static int check_single(struct csw_session *s, struct csw_error *err)
+{
+	struct csw_table *table;
+	int ret = csw_table_open(&table, s, CSW_BY_CPU, NULL, err);
+
+	if (ret == 0 && csw_table_counters(table) != 1)
+		ret = csw_error_set(err, -EINVAL, "one trigger can be calibrated at a time");
+	if (ret == 0 || ret == -EINVAL)
+		csw_table_close(table);
+	return ret;
+}
+
 /* A simulated machine ends by itself. */
 static int run(struct csw_session *s, uint64_t duration_ns, int (*go_on)(void *ctx, uint64_t ns),
 	       void *ctx, struct csw_error *err)
@@ -239,6 +252,8 @@ static int run(struct csw_session *s, uint64_t duration_ns, int (*go_on)(void *c
 	uint64_t from_ns = now_ns();
 	int ret = csw_start(s, err);
 
+	if (ret >= 0)
+		ret = check_single(s, err);
 	if (ret < 0)
 		return ret;
 	for (;;) {
@@ -291,16 +306,20 @@ int csw_calibrate(struct csw_calibration *out, const char *trigger, const struct
 				     "calibrate needs the name of a trigger or event; "
 				     "csw-sample list triggers shows them");
 	snprintf(out->trigger, sizeof(out->trigger), "%s", trigger);
-	own.size = sizeof(own);
-	own.sav = 1;
-	if (!own.duration_ns)
-		own.duration_ns = DURATION_NS;
-	ret = csw_open(&s, "switch", trigger, &own, err);
+	ret = csw_open(&s, "switch", trigger,
+		       &(struct csw_opts){
+			       .size = sizeof(own),
+			       .driver = own.driver,
+			       .cpus = own.cpus,
+			       .ring_bytes = own.ring_bytes,
+			       .duration_ns = own.duration_ns ? own.duration_ns : DURATION_NS,
+		       },
+		       err);
 	if (ret < 0)
 		return ret;
 	ret = csw_on_slice(s, on_slice, &c, err);
 	if (ret == 0)
-		ret = run(s, own.duration_ns, go_on, ctx, err);
+		ret = run(s, own.duration_ns ? own.duration_ns : DURATION_NS, go_on, ctx, err);
 	if (ret >= 0)
 		ret = describe(out, s, err);
 	if (ret >= 0)

@@ -632,7 +632,13 @@ static void print_conservation(const struct report *r, const struct csw_counter 
 		fputc('\n', r->file);
 		return;
 	}
-	if (difference)
+	if (c->flags & CSW_COUNT_IMPOSSIBLE)
+		fprintf(r->file,
+			"conservation %s BROKEN: counter %s ns, and the CPUs had %s ns: a reading "
+			"was "
+			"wrong\n",
+			name, NUM(r, c->total), NUM(r, r->s.cpu_ns));
+	else if (difference)
 		fprintf(r->file,
 			"conservation %s BROKEN: counter %s%s, rows %s%s, difference %s%s%s\n",
 			name, NUM(r, c->total), unit, NUM(r, c->rows), unit,

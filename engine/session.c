@@ -312,12 +312,14 @@ int csw_start(struct csw_session *s, struct csw_error *err)
 int csw_on_slice(struct csw_session *s, int (*fn)(void *ctx, const struct csw_slice *slice),
 		 void *ctx, struct csw_error *err)
 {
-	if (s->state != STATE_OPEN || s->slicer.each)
+	if (s->state != STATE_OPEN || s->slicer.each || !fn)
 		return csw_error_set(err, -EINVAL,
-				     "csw_on_slice: once, and before the session is started");
+				     "csw_on_slice: once, with a function, and before the session "
+				     "is started");
 	if (csw_slices_init(&s->each, &s->agg, csw_scope_is_set(&s->scope), s->slicer.nr_cpus, fn,
 			    ctx) < 0)
 		return csw_error_set(err, -ENOMEM, "out of memory");
+	s->each.estimated = s->plan.estimated;
 	s->slicer.each = &s->each;
 	return 0;
 }

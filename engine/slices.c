@@ -70,7 +70,8 @@ static void tell(struct csw_slices *s, unsigned cpu, const struct csw_slice_line
 		.comm = comm,
 		.nr_values = s->nr_counters,
 		.values = line->values,
-		.counted = line->counted,
+		/* Of ordinary samples a slice knows nothing. */
+		.counted = line->counted & ~s->estimated,
 	};
 
 	if (s->ret || (s->scoped && !csw_scope_shows(row)))

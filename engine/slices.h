@@ -42,7 +42,8 @@ struct csw_slices {
 	struct csw_slices_cpu *cpus;
 	int (*fn)(void *ctx, const struct csw_slice *slice);
 	void *ctx;
-	int ret; /* the first answer of fn that was not 0 */
+	uint32_t estimated; /* a bit for each counter that has only ordinary samples */
+	int ret;            /* the first answer of fn that was not 0 */
 };
 
 int csw_slices_init(struct csw_slices *s, const struct csw_aggregation *agg, bool scoped,

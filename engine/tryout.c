@@ -256,9 +256,14 @@ int csw_tryout_event(const struct csw_event *event, uint64_t period, const char 
 	if (is_missing(ret) ||
 	    (is_denied(ret) && (event->flags & CSW_EVENT_HARDWARE) && !csw_tryout_pmu()))
 		return refuse_missing(event, instead, err);
+	if (is_denied(ret) && (event->flags & CSW_EVENT_DEBUG_REGISTER) && !try_permission())
+		return csw_error_set(err, -EACCES,
+				     "%s: to watch the kernel's memory takes CAP_SYS_ADMIN; try "
+				     "sudo, or --trigger=switch",
+				     event->name);
 	if (is_denied(ret))
 		return refuse_permission(ret, err);
-	if (event->flags & CSW_EVENT_DEBUG_REGISTER)
+	if (ret != -ENOSYS && (event->flags & CSW_EVENT_DEBUG_REGISTER))
 		return refuse_watch(event, ret, err);
 	if (ret == -EINVAL)
 		return refuse_invalid(event, period, err);

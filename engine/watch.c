@@ -21,6 +21,7 @@
 #include "engine/text.h"
 
 #define WATCH_BYTES_MAX 8
+#define CANONICAL_BITS 56 /* no architecture here has wider addresses: above all bits are equal */
 #define KERNEL_HALF (1ULL << 63) /* the kernel's addresses have this bit, a process's do not */
 
 const char *csw_watch_name(const char *name, bool *loads)
@@ -163,7 +164,16 @@ static int watch_symbol(const char *where, bool loads, struct csw_event *out, st
 {
 	struct csw_percpu_variable variable;
 	uint64_t address, bytes;
-	int ret = csw_percpu_find(where, &variable, err);
+	int ret;
+
+	for (const char *const *name = csw_arch_unwatchable; *name; name++)
+		if (!strcmp(where, *name))
+			return csw_error_set(err, -EOPNOTSUPP,
+					     "%s cannot be watched: the kernel itself accesses it "
+					     "while it takes a sample, so that samples would lie "
+					     "within samples",
+					     where);
+	ret = csw_percpu_find(where, &variable, err);
 
 	if (ret == 0) {
 		fill(out, variable.offset, variable.bytes, loads);
@@ -193,7 +203,26 @@ static bool is_symbol(const char *text)
 	return !*text;
 }
 
-int csw_watch_where(const char *where, bool loads, struct csw_event *out, struct csw_error *err)
+/* What the hardware could never see, or the kernel refuses without saying why. */
+static int check_place(const struct csw_event *event, struct csw_error *err)
+{
+	bool of_kernel = (event->flags & CSW_EVENT_PER_CPU) || event->config1 >= KERNEL_HALF;
+	uint64_t top = event->config1 >> CANONICAL_BITS;
+
+	if (!(event->flags & CSW_EVENT_PER_CPU) && top && top != UINT64_MAX >> CANONICAL_BITS)
+		return csw_error_set(err, -EINVAL,
+				     "0x%" PRIx64 " is no address: it lies between those of "
+				     "processes and those of the kernel",
+				     event->config1);
+	if (of_kernel && event->exclude_kernel)
+		return csw_error_set(err, -EINVAL,
+				     "%s lies in the kernel, where no user code comes, so with :u "
+				     "it would always count 0; leave :u away",
+				     event->became);
+	return 0;
+}
+
+static int find_place(const char *where, bool loads, struct csw_event *out, struct csw_error *err)
 {
 	const char *colon = strchr(where, ':');
 	char shown[256];
@@ -210,6 +239,13 @@ int csw_watch_where(const char *where, bool loads, struct csw_event *out, struct
 	return csw_error_set(
 		err, -EINVAL,
 		"\"%s\" is no place in memory: write an address (0xffff888012345678), a "
-		"variable of the kernel (jiffies) or PID:0xADDRESS",
-		csw_escape(shown, sizeof(shown), where));
+		"variable of the kernel (%s) or PID:0xADDRESS",
+		csw_escape(shown, sizeof(shown), where), csw_arch_current_task[0]);
+}
+
+int csw_watch_where(const char *where, bool loads, struct csw_event *out, struct csw_error *err)
+{
+	int ret = find_place(where, loads, out, err);
+
+	return ret ? ret : check_place(out, err);
 }

@@ -127,6 +127,15 @@ static bool is_hardware(const struct csw_event *event)
 	return event->flags & CSW_EVENT_HARDWARE;
 }
 
+static unsigned count_watches(const struct csw_plan *plan)
+{
+	unsigned nr = (plan->trigger.event.flags & CSW_EVENT_DEBUG_REGISTER) != 0;
+
+	for (unsigned i = 0; i < plan->nr_counters; i++)
+		nr += (plan->counters[i].flags & CSW_EVENT_DEBUG_REGISTER) != 0;
+	return nr;
+}
+
 /* Why an event did not open, and what helps. fitting: how many hardware events of the plan found
  * room in one group. */
 static int explain(int code, const struct csw_event *event, unsigned cpu,
@@ -175,9 +184,10 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 		if (event->flags & CSW_EVENT_DEBUG_REGISTER)
 			return csw_error_set(
 				err, code,
-				"no debug register is free for %s on CPU %u: a debugger or another "
-				"csw-sample holds them all; end it, or use --trigger=switch",
-				event->name, cpu);
+				"no debug register is free for %s on CPU %u: this run asks for %u "
+				"of them, and a debugger or another csw-sample may hold others; "
+				"ask for fewer, or use --trigger=switch",
+				event->name, cpu, count_watches(plan));
 		return csw_error_set(
 			err, code,
 			"no counter is free for event %s on CPU %u: another program holds them",

@@ -229,6 +229,7 @@ static const struct sim_event {
 	{ "page-faults", CSW_SIM_PAGE_FAULTS, CSW_EVENT_NEVER_IDLE },
 	{ "task-clock", CSW_SIM_TASK_CLOCK, CSW_EVENT_CLOCK | CSW_EVENT_NANOSECONDS },
 	{ "context-switches", CSW_SIM_SWITCHES, 0 },
+	{ "switch", CSW_SIM_SWITCHES, 0 },
 };
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

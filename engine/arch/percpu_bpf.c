@@ -259,7 +259,7 @@ static int explain_bpf(int code, const char *what, struct csw_error *err)
 		return csw_error_set(
 			err, -EACCES,
 			"%s is not permitted: to find the kernel's per-CPU variables takes CAP_BPF "
-			"and CAP_PERFMON; try sudo",
+			"and CAP_PERFMON, and to watch them CAP_SYS_ADMIN; try sudo",
 			what);
 	return csw_error_set(err, -EOPNOTSUPP,
 			     "%s: %s; the kernel's per-CPU variables cannot be found without it",
@@ -272,8 +272,9 @@ static int watch_run_queues(int map, unsigned nr, unsigned wanted, struct csw_er
 
 	if (cpu_offset < 0)
 		return csw_error_set(err, -EOPNOTSUPP,
-				     "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF): its per-CPU "
-				     "variables cannot be found");
+				     "the kernel's BTF cannot be read (%s; CONFIG_DEBUG_INFO_BTF): "
+				     "its per-CPU variables cannot be found without it",
+				     strerror(errno));
 	program = load_program(map, cpu_offset);
 	if (program < 0)
 		return explain_bpf(program, "loading a BPF program", err);

@@ -12,4 +12,8 @@ extern const char *const csw_arch_current_task[];
  */
 extern const uint32_t csw_arch_watch_loads;
 
+/* Per-CPU variables that the kernel's handling of a watchpoint itself accesses: their samples would
+ * be taken in the middle of one another. Ends with NULL. */
+extern const char *const csw_arch_unwatchable[];
+
 #endif

@@ -274,6 +274,9 @@ struct csw_row {
 #define CSW_COUNT_SHARED                                                                           \
 	0x8u /* `shared` of the value is only an estimate: of slices of several threads            \
 		(csw_opts.mixed) */
+#define CSW_COUNT_IMPOSSIBLE                                                                       \
+	0x10u /* a clock that shows more time than there was: a reading was wrong, and the report  \
+		 is broken */
 
 /* One counter of one row. The value is never scaled: rows add up. */
 struct csw_count {

@@ -7,3 +7,4 @@
 
 const char *const csw_arch_current_task[] = { "__entry_task", NULL };
 const uint32_t csw_arch_watch_loads = HW_BREAKPOINT_R;
+const char *const csw_arch_unwatchable[] = { NULL };

@@ -6,3 +6,4 @@
 
 const char *const csw_arch_current_task[] = { NULL };
 const uint32_t csw_arch_watch_loads;
+const char *const csw_arch_unwatchable[] = { NULL };

@@ -10,3 +10,6 @@
 
 const char *const csw_arch_current_task[] = { "current_task", "pcpu_hot", NULL };
 const uint32_t csw_arch_watch_loads = HW_BREAKPOINT_RW;
+const char *const csw_arch_unwatchable[] = { "__preempt_count",   "__stack_chk_guard",
+					     "fixed_percpu_data", "this_cpu_off",
+					     "bp_per_reg",        NULL };
