@@ -200,7 +200,8 @@ struct csw_slice {
 	uint32_t exact;   /* 1: one proven owner and no gap */
 	const char *comm; /* borrowed during the callback, as values */
 	size_t nr_values;
-	const uint64_t *values; /* of each counter, in the table's order */
+	const uint64_t *values; /* of each counter, in the table's order; where several threads ran,
+				   the owner's share of the slice (csw_opts.mixed) */
 	uint32_t counted; /* a bit for each counter that ran in this slice (csw_opts.multiplex): of
 			     another one the value means nothing */
 	uint32_t reserved_;
