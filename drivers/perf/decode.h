@@ -33,6 +33,10 @@ size_t csw_perf_time_from_end(const struct csw_perf_form *form);
 /* Which event a sample is of, in a form with PERF_SAMPLE_IDENTIFIER; it was decoded before. */
 uint64_t csw_perf_sample_id(const struct perf_event_header *raw);
 
+/* The kernel's switch event is sampled just before SWITCH_OUT is written. A sample that seems to be
+ * older than that has its time from another clock, and SWITCH_OUT's is as good as its own. */
+#define CSW_PERF_SAMPLE_TO_SWITCH_NS 20000
+
 /* 1: *out filled in. 0: a record of no interest here. -EINVAL: its size cannot hold what its type
  * promises. */
 int csw_perf_decode(const struct csw_perf_form *form, const struct perf_event_header *raw,

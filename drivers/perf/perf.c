@@ -915,15 +915,16 @@ static int finish_ring(const struct csw_driver *d, struct stream *s, struct csw_
  */
 static int bound_time(const struct csw_driver *d, struct stream *s, struct csw_record *rec)
 {
-	bool last;
-	uint64_t latest_ns =
-		csw_perf_ring_next_time(&s->group.ring, csw_perf_time_from_end(&d->form), &last);
+	bool last, leaves;
+	uint64_t latest_ns = csw_perf_ring_next_time(
+		&s->group.ring, csw_perf_time_from_end(&d->form), &last, &leaves);
 
 	if (!latest_ns && last && !s->disabled)
 		return 0;
 	if (!latest_ns)
 		latest_ns = s->disabled ? s->disabled_ns : d->snapshot_ns;
-	if (rec->time_ns > latest_ns)
+	if (rec->time_ns > latest_ns || (leaves && d->plan->trigger.phase == CSW_PHASE_BEFORE &&
+					 latest_ns - rec->time_ns > CSW_PERF_SAMPLE_TO_SWITCH_NS))
 		rec->time_ns = latest_ns;
 	if (rec->time_ns < s->last_ns)
 		rec->time_ns = s->last_ns;

@@ -94,16 +94,20 @@ static bool header_at(const struct csw_perf_ring *ring, uint64_t position,
 
 /* Samples that were looked at for the one before are not looked at again: many may follow each
  * other. */
-uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last)
+uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last,
+				 bool *leaves)
 {
 	struct perf_event_header header;
 	uint64_t at = ring->at;
 
 	*last = true;
+	*leaves = false;
 	if (!header_at(ring, at, &header))
 		return 0;
 	at += header.size;
 	*last = at == ring->head;
+	*leaves = header_at(ring, at, &header) && header.type == PERF_RECORD_SWITCH_CPU_WIDE &&
+		  (header.misc & PERF_RECORD_MISC_SWITCH_OUT);
 	if (ring->ahead > at)
 		at = ring->ahead;
 	while (header_at(ring, at, &header) && header.type == PERF_RECORD_SAMPLE)

@@ -37,8 +37,10 @@ void csw_perf_ring_snapshot(struct csw_perf_ring *ring);
 const struct perf_event_header *csw_perf_ring_peek(struct csw_perf_ring *ring, int *error);
 
 /* The time of the first record behind the one at the read position that is no sample; it stands as
- * many bytes before that record's end. 0: there is none in the snapshot. *last: nor any sample. */
-uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last);
+ * many bytes before that record's end. 0: there is none in the snapshot. *last: nor any sample.
+ * *leaves: the very next record is a thread's SWITCH_OUT. */
+uint64_t csw_perf_ring_next_time(struct csw_perf_ring *ring, size_t time_from_end, bool *last,
+				 bool *leaves);
 
 /* Steps over the record that peek returned. */
 void csw_perf_ring_consume(struct csw_perf_ring *ring, const struct perf_event_header *rec);

@@ -488,6 +488,18 @@ static int let_go(struct csw_driver *d, struct held *held)
 	return ret;
 }
 
+/* The held sample beside the record behind it. */
+static bool is_of_another_clock(const struct held *held, const struct csw_ref *ref)
+{
+	const struct perf_event_header *header = ref->header;
+	bool leaves = (header->type == PERF_RECORD_SWITCH ||
+		       header->type == PERF_RECORD_SWITCH_CPU_WIDE) &&
+		      (header->misc & PERF_RECORD_MISC_SWITCH_OUT);
+
+	return held->ref.time_ns > ref->time_ns ||
+	       (leaves && ref->time_ns - held->ref.time_ns > CSW_PERF_SAMPLE_TO_SWITCH_NS);
+}
+
 static int add_ref(struct csw_driver *d, struct csw_ref *ref)
 {
 	const struct csw_file_attr *attr = &d->stream.attrs.attrs[ref->attr];
@@ -501,7 +513,7 @@ static int add_ref(struct csw_driver *d, struct csw_ref *ref)
 	if (cpu >= CPUS_MAX)
 		return csw_order_add(&d->order, ref);
 	held = &d->held[cpu];
-	if (!sample && held->ref.block && held->ref.time_ns > ref->time_ns)
+	if (!sample && held->ref.block && is_of_another_clock(held, ref))
 		held->ref.time_ns = ref->time_ns > held->last_ns ? ref->time_ns : held->last_ns;
 	if (held->ref.block && held->ref.time_ns > held->last_ns)
 		held->last_ns = held->ref.time_ns;
