@@ -187,7 +187,6 @@ static int calibrate(struct csw_calibration *c, const struct csw_options *o)
 		.ring_bytes = o->ring_bytes,
 		.duration_ns = o->duration_ns,
 		.cpus = o->cpus,
-		.force = o->force,
 	};
 	bool live = !csw_options_simulated(o);
 	struct csw_error err;

@@ -92,20 +92,5 @@ static int examine(bool json)
 
 int csw_cmd_doctor(int argc, char **argv)
 {
-	bool json = false;
-
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (!csw_options_json(argc, argv, &i)) {
-			csw_complain("doctor: there is no option or argument %s; see csw-sample "
-				     "doctor --help",
-				     argv[i]);
-			return EXIT_USAGE;
-		}
-		json = true;
-	}
-	return examine(json);
+	return csw_options_run_plain(argc, argv, usage, examine);
 }

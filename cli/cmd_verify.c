@@ -608,20 +608,5 @@ static int verify(bool json)
 
 int csw_cmd_verify(int argc, char **argv)
 {
-	bool json = false;
-
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (!csw_options_json(argc, argv, &i)) {
-			csw_complain("verify: there is no option or argument %s; see csw-sample "
-				     "verify --help",
-				     argv[i]);
-			return EXIT_USAGE;
-		}
-		json = true;
-	}
-	return verify(json);
+	return csw_options_run_plain(argc, argv, usage, verify);
 }

@@ -1009,6 +1009,26 @@ bool csw_options_json(int argc, char **argv, int *i)
 	return true;
 }
 
+int csw_options_run_plain(int argc, char **argv, const char *usage, int (*run)(bool json))
+{
+	bool json = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (!csw_options_json(argc, argv, &i)) {
+			csw_complain("%s: there is no option or argument %s; see csw-sample %s "
+				     "--help",
+				     argv[0], argv[i], argv[0]);
+			return EXIT_USAGE;
+		}
+		json = true;
+	}
+	return run(json);
+}
+
 void csw_options_free(struct csw_options *o)
 {
 	free(o->events);

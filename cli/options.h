@@ -80,6 +80,9 @@ int csw_options_inform(enum csw_use use, uint32_t info);
  * "--format=json", or the same in two words, when *i moves on)? */
 bool csw_options_json(int argc, char **argv, int *i);
 
+/* A subcommand whose only options are --help, which prints usage, and that: the exit status. */
+int csw_options_run_plain(int argc, char **argv, const char *usage, int (*run)(bool json));
+
 /* A whole subcommand: parses, then prints what was asked for, or runs. The exit status. */
 int csw_options_run(enum csw_use use, int argc, char **argv,
 		    int (*run)(const struct csw_options *o));
