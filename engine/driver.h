@@ -124,8 +124,8 @@ struct csw_driver_ops {
 	 * each stream then gets a READ with CSW_RECORD_TURN, as of a tick. */
 	int (*wait)(struct csw_driver *drv, int timeout_ms, struct csw_error *err);
 
-	/* Reads the counters of every CPU: each stream gets one READ, in its place, within the next
-	 * snapshot. */
+	/* Reads the counters of every CPU: each stream gets at most one READ, in its place, within
+	 * the next snapshot; none where the CPU switches so fast that only samples are exact. */
 	int (*tick)(struct csw_driver *drv, struct csw_error *err);
 
 	/* The path of a cgroup from the cgroup mount, "/" the root; NULL: nobody knows it. Good

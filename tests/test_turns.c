@@ -1,6 +1,7 @@
 /*
- * drivers/perf where counters take turns, on a made-up kernel that counts: every event of it has a
- * count that is known, and what the driver makes of its sets must add up to them.
+ * drivers/perf where counters take turns or are read while they count, on a made-up kernel that
+ * counts: every event of it has a count that is known, and what the driver makes of its sets must
+ * add up to them.
  *
  * Two CPUs, whose PMUs have room for so many raw events in one group; a raw event's code is how
  * often it happens per tick of the made-up machine.
@@ -45,6 +46,7 @@ static struct {
 	enum call fail_call;
 	unsigned fail_at;
 	bool failing, detached;
+	unsigned torn; /* in so many readings to come there is a switch on CPU 0 */
 	unsigned opens, closes, periods;
 	uint64_t now;
 	uint64_t counts[NR_CPUS][1 + NR_COUNTERS]; /* what was counted, by the plan's order */
@@ -147,7 +149,11 @@ static void fake_unmap(void *at, size_t bytes)
 	free(at);
 }
 
-static uint64_t reading_of(int leader, uint64_t *words)
+static void run(int cpu, unsigned ticks);
+static void do_switch(int cpu);
+
+/* reading: by a call, while that CPU runs on; else by the CPU itself, in a sample. */
+static uint64_t reading_of(int leader, uint64_t *words, bool reading)
 {
 	const struct event *e = event_of(leader);
 	uint64_t nr = 3;
@@ -155,6 +161,11 @@ static uint64_t reading_of(int leader, uint64_t *words)
 	words[1] = e->enabled_ns;
 	words[2] = e->enabled_ns;
 	words[0] = 0;
+	if (reading && kernel.torn && e->on && e->cpu == 0) {
+		kernel.torn--;
+		run(0, 1);
+		do_switch(0);
+	}
 	for (int i = 0; i < FDS_MAX; i++) {
 		const struct event *m = &kernel.events[i];
 
@@ -175,7 +186,7 @@ static ssize_t fake_read(int fd, void *buf, size_t bytes)
 	if (fails(READ))
 		return -EIO;
 	if (e->attr.read_format & PERF_FORMAT_GROUP && (e->leader == fd || !kernel.detached)) {
-		nr = reading_of(fd, words);
+		nr = reading_of(fd, words, true);
 	} else if (e->attr.read_format & PERF_FORMAT_GROUP) {
 		/* A member on its own, since its group was taken apart. */
 		memcpy(words, (uint64_t[]){ 1, e->enabled_ns, e->enabled_ns, e->count, 0 },
@@ -253,7 +264,7 @@ static void put_sample(int cpu, uint64_t id)
 {
 	uint64_t words[128] = { id, 11ull << 32 | 10, kernel.now, (uint64_t)cpu };
 	struct perf_event_header header = { .type = PERF_RECORD_SAMPLE };
-	uint64_t nr = 4 + reading_of((int)(id - 1000), words + 4);
+	uint64_t nr = 4 + reading_of((int)(id - 1000), words + 4, false);
 
 	header.size = (uint16_t)(8 + 8 * nr);
 	append(cpu, &header, 8);
@@ -469,6 +480,67 @@ static void test_unlike_cpus(void **state)
 	ops->snapshot(drv);
 	expect(drv, 0, CSW_RECORD_START);
 	assert_int_equal(expect(drv, 0, CSW_RECORD_SAMPLE).on, ALL);
+	close_driver(drv);
+}
+
+/* The kernel brings the times up to date, and copies the counts later: what was counted in between
+ * is not of that time. */
+static void test_torn_readings(void **state)
+{
+	struct csw_driver *drv = started();
+	struct csw_record rec, sample;
+	struct csw_error err;
+
+	(void)state;
+	kernel.torn = 3;
+	assert_int_equal(ops->tick(drv, &err), 0);
+	assert_int_equal(kernel.torn, 0);
+	run(0, 1);
+	do_switch(0);
+	ops->snapshot(drv);
+	expect(drv, 0, CSW_RECORD_START);
+	for (int i = 0; i < 3; i++) {
+		sample = expect(drv, 0, CSW_RECORD_SAMPLE);
+		expect(drv, 0, CSW_RECORD_SWITCH_OUT);
+	}
+	rec = expect(drv, 0, CSW_RECORD_READ);
+	assert_int_equal(rec.enabled_ns, 3 * TICK_NS);
+	assert_int_equal(rec.running_ns, sample.running_ns);
+	assert_memory_equal(rec.values, sample.values, (1 + NR_COUNTERS) * sizeof(*rec.values));
+	expect(drv, 0, CSW_RECORD_SAMPLE);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT);
+	expect_end(drv, 0);
+	close_driver(drv);
+}
+
+/* A CPU that never stands still has no reading: its samples say it all. The tick before it stays.
+ */
+static void test_never_still(void **state)
+{
+	struct csw_driver *drv = started();
+	struct csw_record rec;
+	struct csw_error err;
+
+	(void)state;
+	run(0, 5);
+	assert_int_equal(ops->tick(drv, &err), 0);
+	kernel.torn = 100;
+	assert_int_equal(ops->tick(drv, &err), 0);
+	assert_in_range(kernel.torn, 1, 99);
+	ops->snapshot(drv);
+	expect(drv, 0, CSW_RECORD_START);
+	rec = expect(drv, 0, CSW_RECORD_READ);
+	assert_int_equal(rec.enabled_ns, 5 * TICK_NS);
+	assert_int_equal(rec.values[0], 0);
+	for (unsigned i = kernel.torn; i < 100; i++) {
+		expect(drv, 0, CSW_RECORD_SAMPLE);
+		expect(drv, 0, CSW_RECORD_SWITCH_OUT);
+	}
+	expect_end(drv, 0);
+	/* The other CPU has both its own. */
+	expect(drv, 1, CSW_RECORD_START);
+	expect(drv, 1, CSW_RECORD_READ);
+	expect_end(drv, 1);
 	close_driver(drv);
 }
 
@@ -738,12 +810,13 @@ int main(void)
 {
 #define ON_FAKE(test) cmocka_unit_test_setup_teardown(test, setup, tree_teardown)
 	const struct CMUnitTest tests[] = {
-		ON_FAKE(test_sets),        ON_FAKE(test_without_need),
-		ON_FAKE(test_unlike_cpus), ON_FAKE(test_no_room_at_all),
-		ON_FAKE(test_sums),        ON_FAKE(test_stop_in_mid_turn),
-		ON_FAKE(test_place),       ON_FAKE(test_a_late_reader),
-		ON_FAKE(test_period),      ON_FAKE(test_sample_of_nobody),
-		ON_FAKE(test_gone),        ON_FAKE(test_calls_fail),
+		ON_FAKE(test_sets),          ON_FAKE(test_without_need),
+		ON_FAKE(test_unlike_cpus),   ON_FAKE(test_no_room_at_all),
+		ON_FAKE(test_torn_readings), ON_FAKE(test_never_still),
+		ON_FAKE(test_sums),          ON_FAKE(test_stop_in_mid_turn),
+		ON_FAKE(test_place),         ON_FAKE(test_a_late_reader),
+		ON_FAKE(test_period),        ON_FAKE(test_sample_of_nobody),
+		ON_FAKE(test_gone),          ON_FAKE(test_calls_fail),
 	};
 
 	return cmocka_run_group_tests_name("turns", tests, NULL, NULL);

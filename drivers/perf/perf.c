@@ -48,6 +48,10 @@ enum stream_state {
  * beginning of the next one, and another tick's. */
 #define CUTS_MAX 4
 
+/* How often a CPU is read for a reading without a switch: at some microseconds each it costs a tick
+ * less than a millisecond where there is none. */
+#define TRIES_STILL 32
+
 enum cut_kind {
 	CUT_TICK, /* the counters were read */
 	CUT_OFF,  /* a set was switched off */
@@ -612,17 +616,45 @@ static struct cut *tick_cut(struct stream *s)
 	return &s->cuts[s->nr_cuts - 1];
 }
 
-/* From here, by an interrupt on each CPU: it cannot fall into a switch, whose records are all in
- * the ring by then. */
+/*
+ * A reading that no switch tears apart. The kernel has the CPU bring its clocks and hardware
+ * counters up to date, by an interrupt, and copies all values only then, while that CPU runs on:
+ * software events are counted further meanwhile. But a switch leaves records, and while one is
+ * under way the interrupt waits. So where the ring's head stays the same from before a reading to
+ * behind the next one there was no switch in the first, nor from there to its time. 1: *cut is such
+ * a reading; 0: the CPU switches too often. Then its last sample has just been.
+ */
+static int read_still(const struct csw_driver *d, struct stream *s, struct cut *cut,
+		      struct csw_error *err)
+{
+	uint64_t before = csw_perf_ring_written(&s->group.ring);
+	int ret = read_cut(d, s, cut, err);
+
+	for (unsigned i = 0; i < TRIES_STILL && ret == 0; i++) {
+		uint64_t between = csw_perf_ring_written(&s->group.ring);
+		struct cut next;
+
+		ret = read_cut(d, s, &next, err);
+		if (ret < 0 || csw_perf_ring_written(&s->group.ring) == before)
+			return ret < 0 ? ret : 1;
+		before = between;
+		*cut = next;
+	}
+	return ret;
+}
+
 static int perf_tick(struct csw_driver *d, struct csw_error *err)
 {
 	look_for_cpus(d);
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		struct stream *s = &d->streams[i];
-		int ret = read_cut(d, s, tick_cut(s), err);
+		struct cut cut;
+		int still = read_still(d, s, &cut, err);
 
-		if (ret < 0)
-			return ret;
+		if (still < 0)
+			return still;
+		if (still)
+			*tick_cut(s) = cut;
 	}
 	return 0;
 }

@@ -42,11 +42,16 @@ void csw_perf_ring_unmap(struct csw_perf_ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
+uint64_t csw_perf_ring_written(const struct csw_perf_ring *ring)
+{
+	/* Pairs with the kernel's barrier between writing records and moving data_head. */
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
 void csw_perf_ring_snapshot(struct csw_perf_ring *ring)
 {
 	csw_perf_ring_release(ring);
-	/* Pairs with the kernel's barrier between writing records and moving data_head. */
-	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	ring->head = csw_perf_ring_written(ring);
 }
 
 const struct perf_event_header *csw_perf_ring_peek(struct csw_perf_ring *ring, int *error)

@@ -30,6 +30,9 @@ struct csw_perf_ring {
 int csw_perf_ring_map(struct csw_perf_ring *ring, int fd, size_t bytes);
 void csw_perf_ring_unmap(struct csw_perf_ring *ring); /* fine on a ring that is all zeros */
 
+/* Bytes that the kernel has written so far, of all the ring's records: it grows with each. */
+uint64_t csw_perf_ring_written(const struct csw_perf_ring *ring);
+
 void csw_perf_ring_snapshot(struct csw_perf_ring *ring);
 
 /* The record at the read position, or NULL at the snapshot's end. -EINVAL in *error for bytes that
