@@ -321,15 +321,15 @@ static const char *lack_of_pmu(const struct lookup *l, char *text, size_t bytes)
  * even that. */
 static int refuse_elsewhere(const struct lookup *l)
 {
-	char pmus[128], here[64], lack[LACK_BYTES];
+	char pmus[128], here[128], lack[LACK_BYTES];
 
 	if (!csw_pfm_elsewhere(l->head, pmus, sizeof(pmus)))
 		return -ENOENT;
-	csw_pfm_core(here, sizeof(here));
+	if (!csw_pfm_core(here, sizeof(here)))
+		csw_pfm_no_core(here, sizeof(here));
 	return csw_error_set(l->err, -EOPNOTSUPP,
 			     "%s is an event of other CPU models (%s), not of this one (%s)%s",
-			     l->head, pmus, here[0] ? here : "unknown to libpfm4",
-			     lack_of_pmu(l, lack, sizeof(lack)));
+			     l->head, pmus, here, lack_of_pmu(l, lack, sizeof(lack)));
 }
 
 /* ---- the kinds of names ---- */
@@ -748,7 +748,7 @@ static void expect_entry(struct csw_trigger *t, const struct csw_trigger_entry *
 static int refuse_none(const struct lookup *l, uint32_t id, const struct csw_trigger_entry *e,
 		       const struct csw_trigger_machine *m)
 {
-	char denial[CSW_TRYOUT_INSTEAD_BYTES], lack[LACK_BYTES];
+	char denial[CSW_TRYOUT_INSTEAD_BYTES], lack[LACK_BYTES], no_core[128];
 	const char *instead = lack_of_pmu(l, lack, sizeof(lack));
 
 	if (!*instead)
@@ -758,7 +758,8 @@ static int refuse_none(const struct lookup *l, uint32_t id, const struct csw_tri
 	return csw_error_set(l->err, -EOPNOTSUPP,
 			     "trigger %s has no event on this CPU (%s): %s; %s",
 			     csw_trigger_names[id].name,
-			     m->cores[0] ? m->cores : "unknown to libpfm4", e->why, instead);
+			     m->cores[0] ? m->cores : csw_pfm_no_core(no_core, sizeof(no_core)),
+			     e->why, instead);
 }
 
 /* There is an event: what speaks against it? pmu: whether this machine could count it at all; the

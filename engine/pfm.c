@@ -279,6 +279,17 @@ bool csw_pfm_is_told(void)
 	return model != NULL; /* even "" */
 }
 
+const char *csw_pfm_no_core(char *text, size_t bytes)
+{
+	const char *model = getenv("LIBPFM_FORCE_PMU");
+
+	if (model)
+		snprintf(text, bytes, "LIBPFM_FORCE_PMU=%s, no CPU that libpfm4 knows", model);
+	else
+		snprintf(text, bytes, "unknown to libpfm4");
+	return text;
+}
+
 bool csw_pfm_elsewhere(const char *name, char *pmus, size_t bytes)
 {
 	enum { SOME = 3 };

@@ -22,6 +22,9 @@ void csw_pfm_offer(struct csw_nearest *nearest);
  * adl_grt"; how many. */
 unsigned csw_pfm_core(char *names, size_t bytes);
 
+/* What to say in their place where there are none: *text. */
+const char *csw_pfm_no_core(char *text, size_t bytes);
+
 /* Whether the environment (LIBPFM_FORCE_PMU) makes libpfm4 see a CPU that this need not be. */
 bool csw_pfm_is_told(void);
 

@@ -52,17 +52,25 @@ static int try_attr(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return 0;
 }
 
+/* As csw_event_attr: an attribute that opens nothing yet, and the CPU to open it on. */
+static int make_attr(const struct csw_event *event, uint64_t period, struct perf_event_attr *attr,
+		     int *cpu, struct csw_error *err)
+{
+	*attr = (struct perf_event_attr){
+		.size = sizeof(*attr),
+		.sample_period = period,
+		.disabled = 1,
+	};
+	*cpu = csw_sysfs_cpu_for(event->type);
+	return csw_event_attr(event, (unsigned)*cpu, attr, err);
+}
+
 /* 0 or -errno. On a whole CPU, as the engine will open it: what needs more rights than a task's own
  * counter shows now. */
 static int try_open(const struct csw_event *event, uint64_t period)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.sample_period = period,
-		.disabled = 1,
-	};
-	int cpu = csw_sysfs_cpu_for(event->type);
-	int ret = csw_event_attr(event, (unsigned)cpu, &attr, NULL);
+	struct perf_event_attr attr;
+	int cpu, ret = make_attr(event, period, &attr, &cpu, NULL);
 
 	return ret ? ret : try_attr(&attr, -1, cpu);
 }
@@ -241,12 +249,12 @@ static int refuse_watch(const struct csw_event *event, int ret, struct csw_error
 int csw_tryout_event(const struct csw_event *event, uint64_t period, const char *instead,
 		     struct csw_error *err)
 {
-	struct perf_event_attr ignored;
-	int ret = csw_event_attr(event, (unsigned)csw_sysfs_cpu_for(event->type), &ignored, err);
+	struct perf_event_attr attr;
+	int cpu, ret = make_attr(event, period, &attr, &cpu, err);
 
 	if (ret)
 		return ret; /* the address of a variable cannot be had, and *err says why */
-	ret = try_open(event, period);
+	ret = try_attr(&attr, -1, cpu);
 	if (!ret)
 		return 0;
 	if (period && is_missing(ret) && !try_open(event, 0))

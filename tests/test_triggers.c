@@ -633,6 +633,16 @@ static void test_command(void **state)
 	}
 }
 
+/* What the environment says is no CPU: an answer about this one would mislead. */
+static void test_command_misspelled(void **state)
+{
+	char line[4096];
+
+	(void)state;
+	line_of(list_of("skylake"), "seg_load", line, sizeof(line));
+	says(line, "(LIBPFM_FORCE_PMU=skylake, no CPU that libpfm4 knows)");
+}
+
 /* ---- processes ---- */
 
 #define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -676,7 +686,8 @@ int main(void)
 		ON_MACHINE(test_arm_unlisted), ON_MACHINE(test_skymont),
 		ON_MACHINE(test_rates),
 	};
-	const struct CMUnitTest command[] = { cmocka_unit_test(test_command) };
+	const struct CMUnitTest command[] = { cmocka_unit_test(test_command),
+					      cmocka_unit_test(test_command_misspelled) };
 	static const char *const others[] = {
 		"atom",
 		"nhm_ex",
