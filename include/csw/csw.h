@@ -153,7 +153,9 @@ int csw_start(struct csw_session *s, struct csw_error *err);
 int csw_poll(struct csw_session *s, int timeout_ms, struct csw_error *err);
 
 /* Reads every CPU's counters now, so that a table opened after it holds all up to this moment. Cuts
- * every running slice in two, which counts as none for min, max and histogram. */
+ * every running slice in two, which counts as none for min, max and histogram. A CPU that switches
+ * faster than it can be read between two switches is known up to its last sample, some microseconds
+ * before. */
 int csw_tick(struct csw_session *s, struct csw_error *err);
 
 /* Forgets all sums: the next table holds what comes after. Call it after csw_tick and after opening
