@@ -403,28 +403,6 @@ void csw_close(struct csw_session *s)
 
 /* ---- what a view is made from ---- */
 
-/* Counting lasts from the first CPU's start to the last one's stop; cpus: how many took part. */
-static uint64_t duration_ns(const struct csw_slicer *slicer, uint32_t *cpus)
-{
-	uint64_t from = UINT64_MAX, to = 0;
-
-	*cpus = 0;
-	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
-		const struct csw_slicer_cpu *cpu = &slicer->cpus[i];
-		uint64_t end =
-			cpu->stop_ns > cpu->state.last_ns ? cpu->stop_ns : cpu->state.last_ns;
-
-		if (!cpu->started)
-			continue;
-		(*cpus)++;
-		if (cpu->start_ns < from)
-			from = cpu->start_ns;
-		if (end > to)
-			to = end;
-	}
-	return to > from ? to - from : 0;
-}
-
 static void fill_facts(struct csw_summary *sum, const struct csw_session *s)
 {
 	struct csw_driver_facts facts = { .sets = 1 };
@@ -446,7 +424,7 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->trigger_hardware = (s->plan.trigger.event.flags & CSW_EVENT_BY_HARDWARE) != 0;
 	sum->simulated = (s->ops->caps & CSW_DRIVER_SIMULATED) != 0;
 	sum->sav = s->plan.trigger.sav;
-	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
+	sum->duration_ns = csw_slicer_duration(slicer, &sum->nr_cpus);
 	sum->broken = slicer->backwards;
 	sum->estimates = slicer->nr_estimates;
 	sum->mixed = s->plan.mixed;

@@ -823,6 +823,7 @@ static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	if (rec->flags & CSW_RECORD_DETACHED) {
 		time_ns = cpu->state.last_ns;
 		tail_lost = true;
+		cpu->gone = true;
 	}
 	if (last)
 		csw_rule_stop(&s->rules, &cpu->state, &r, time_ns, rec->values[0], tail_lost);
@@ -909,6 +910,27 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 	}
 }
 
+uint64_t csw_slicer_duration(const struct csw_slicer *s, uint32_t *cpus)
+{
+	uint64_t from = UINT64_MAX, to = 0;
+
+	*cpus = 0;
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		const struct csw_slicer_cpu *cpu = &s->cpus[i];
+		uint64_t end =
+			cpu->stop_ns > cpu->state.last_ns ? cpu->stop_ns : cpu->state.last_ns;
+
+		*cpus += cpu->started;
+		if (!cpu->started || cpu->over)
+			continue;
+		if (cpu->start_ns < from)
+			from = cpu->start_ns;
+		if (end > to)
+			to = end;
+	}
+	return to > from ? to - from : 0;
+}
+
 void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals)
 {
 	memset(totals, 0, (COUNTERS + s->nr_counters) * sizeof(*totals));
@@ -962,6 +984,7 @@ void csw_slicer_reset(struct csw_slicer *s)
 		struct csw_slicer_cpu *cpu = &s->cpus[i];
 
 		memcpy(cpu->first, cpu->readings, sizeof(cpu->first));
+		cpu->over = cpu->gone;
 		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;

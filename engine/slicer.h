@@ -46,6 +46,8 @@ struct csw_slicer_cpu {
 	struct csw_record held;
 	bool holds;
 	bool started, stopped;
+	bool gone; /* went offline: no time has passed on it since, */
+	bool over; /* ... and none will, as that was before the last reset */
 };
 
 struct csw_slicer {
@@ -89,6 +91,10 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec);
 
 /* Forgets all sums, here and in the aggregation, of what was read up to now. */
 void csw_slicer_reset(struct csw_slicer *s);
+
+/* How long was counted since the last reset, from the first CPU's start to the last one's stop;
+ * *cpus: how many CPUs were started. */
+uint64_t csw_slicer_duration(const struct csw_slicer *s, uint32_t *cpus);
 
 /* Per counter (like readings): last reading - first, over all CPUs. totals has room for 2 +
  * nr_counters. */

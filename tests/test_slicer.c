@@ -1351,6 +1351,42 @@ static void test_reset_before_the_last_record(void **state)
 	end(&f);
 }
 
+static void put_on(struct fixture *f, unsigned cpu, uint32_t type, uint32_t flags, uint64_t time_ns)
+{
+	struct csw_record rec = { .type = type, .cpu = cpu, .flags = flags, .time_ns = time_ns };
+
+	rec.nr_values = 1 + f->plan.nr_counters;
+	assert_int_equal(csw_slicer_record(&f->slicer, &rec), 0);
+}
+
+/* A CPU that went offline takes part up to its end, and no longer in the intervals after it. */
+static void test_duration_without_the_gone(void **state)
+{
+	struct fixture f;
+	uint32_t cpus;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	put_on(&f, 0, CSW_RECORD_START, 0, 1000);
+	put_on(&f, 1, CSW_RECORD_START, 0, 1010);
+	put_on(&f, 0, CSW_RECORD_READ, 0, 2000);
+	put_on(&f, 1, CSW_RECORD_READ, 0, 2005);
+	assert_int_equal(csw_slicer_duration(&f.slicer, &cpus), 1005);
+	csw_slicer_reset(&f.slicer);
+	put_on(&f, 0, CSW_RECORD_READ, 0, 3000);
+	put_on(&f, 1, CSW_RECORD_READ, CSW_RECORD_DETACHED, 3005);
+	assert_int_equal(csw_slicer_duration(&f.slicer, &cpus), 1000);
+	for (uint64_t second = 4; second < 7; second++) {
+		csw_slicer_reset(&f.slicer);
+		put_on(&f, 0, CSW_RECORD_READ, 0, second * 1000);
+		put_on(&f, 1, CSW_RECORD_READ, CSW_RECORD_DETACHED, second * 1000 + 5);
+		assert_int_equal(csw_slicer_duration(&f.slicer, &cpus), 1000);
+		assert_int_equal(cpus, 2);
+	}
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
 /* After a reset the account of samples begins with what was open; it occurred before all the same.
  */
 static void test_reset_carries_the_open(void **state)
@@ -1808,6 +1844,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
+		cmocka_unit_test(test_duration_without_the_gone),
 		cmocka_unit_test(test_reset_carries_the_open),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_written_twice),
