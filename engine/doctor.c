@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/catalogue.h"
 #include "engine/error.h"
 #include "engine/sysfs.h"
 #include "engine/tryout.h"
@@ -581,7 +580,7 @@ static void check_pmu(struct doctor *d)
 		     "on the host let the virtual machine have a PMU, or count on bare metal; "
 		     "here: "
 		     "software events, tracepoints, --driver=sim",
-		     "none: %s", csw_catalogue_no_pmu(why, sizeof(why)));
+		     "none: %s", csw_tryout_no_pmu(why, sizeof(why)));
 		return;
 	}
 	if (ret > 0)

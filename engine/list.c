@@ -14,6 +14,7 @@
 #include "engine/catalogue.h"
 #include "engine/driver.h"
 #include "engine/error.h"
+#include "engine/lookup.h"
 #include "engine/pfm.h"
 #include "engine/sysfs.h"
 #include "engine/triggers.h"
@@ -170,7 +171,7 @@ static bool lacks_pmu(struct list *l, char *why, size_t bytes)
 	if (l->pmu == PMU_THERE)
 		return false;
 	snprintf(why, bytes, "there is no hardware PMU here: %s; %s",
-		 csw_catalogue_no_pmu(machine, sizeof(machine)), INSTEAD);
+		 csw_tryout_no_pmu(machine, sizeof(machine)), INSTEAD);
 	return true;
 }
 
@@ -197,11 +198,11 @@ static int put_common(struct list *l, const char *name, bool hardware, const cha
 
 static int list_common(struct list *l)
 {
-	struct csw_catalogue_name name;
+	struct csw_lookup_name name;
 	char summary[TEXT_BYTES];
 	int ret = 0;
 
-	for (size_t i = 0; !ret && csw_catalogue_name(i, &name); i++) {
+	for (size_t i = 0; !ret && csw_lookup_name(i, &name); i++) {
 		ret = put_common(l, name.name, name.hardware, name.summary);
 		if (ret || !name.alias)
 			continue;

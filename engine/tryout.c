@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/catalogue.h"
 #include "engine/error.h"
 #include "engine/sysfs.h"
 
@@ -172,7 +171,7 @@ const char *csw_tryout_instead(char *text, size_t bytes, const char *instead)
 
 /* ---- why not ---- */
 
-const char *csw_catalogue_no_pmu(char *text, size_t bytes)
+const char *csw_tryout_no_pmu(char *text, size_t bytes)
 {
 	struct csw_cpu cpu;
 
@@ -201,7 +200,7 @@ static int refuse_missing(const struct csw_event *event, const char *instead, st
 	if (!csw_tryout_pmu())
 		return csw_error_set(err, -EOPNOTSUPP,
 				     "%s needs a hardware PMU, and there is none here: %s; %s",
-				     event->name, csw_catalogue_no_pmu(why, sizeof(why)), instead);
+				     event->name, csw_tryout_no_pmu(why, sizeof(why)), instead);
 	return csw_error_set(err, -EOPNOTSUPP,
 			     "%s: the PMU of this CPU has no such event (%s), says the kernel; use "
 			     "an event of this CPU model by "

@@ -48,4 +48,8 @@ int csw_tryout_permission(struct csw_error *err);
 /* The CPU as ops tell it; zeroed when they fail. */
 void csw_tryout_cpu(struct csw_cpu *out);
 
+/* One line on why there are no hardware counters here: "this is a virtual machine (KVM) whose ...".
+ */
+const char *csw_tryout_no_pmu(char *text, size_t bytes);
+
 #endif

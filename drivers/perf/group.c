@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "drivers/perf/sys.h"
-#include "engine/catalogue.h"
 #include "engine/error.h"
 #include "engine/spec.h"
+#include "engine/tryout.h"
 
 #define RING_PARTS_PER_WAKEUP                                                                      \
 	4 /* the reader is woken at a quarter: three quarters are its time to come */
@@ -162,9 +162,9 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 	case ENOENT:
 	case EOPNOTSUPP:
 		if (is_hardware(event))
-			return csw_error_set(
-				err, -EOPNOTSUPP, "event %s cannot be counted on CPU %u: %s",
-				event->name, cpu, csw_catalogue_no_pmu(why, sizeof(why)));
+			return csw_error_set(err, -EOPNOTSUPP,
+					     "event %s cannot be counted on CPU %u: %s",
+					     event->name, cpu, csw_tryout_no_pmu(why, sizeof(why)));
 		return csw_error_set(err, -EOPNOTSUPP,
 				     "the kernel cannot count event %s on CPU %u (%s)", event->name,
 				     cpu, strerror(-code));
