@@ -219,6 +219,7 @@ static void test_command(void **state)
 	assert_int_equal(status_of("--driver=sim"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=seg_load -p 1"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=seg_load --format=csv"), 2);
+	assert_int_equal(status_of("--driver=sim --trigger=seg_load --force"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=no_such"), 2);
 }
 
