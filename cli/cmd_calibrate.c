@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -170,11 +170,21 @@ static void put_text(FILE *file, const struct csw_calibration *c)
 
 /* ---- the command ---- */
 
+struct running {
+	const struct csw_options *o;
+	struct csw_exercise load;
+	bool begun;
+};
+
+/* What the load lacks is said when names and CPUs have been found good: else that is the line. */
 static int go_on(void *ctx, uint64_t ns)
 {
-	const struct csw_options *o = ctx;
+	struct running *r = ctx;
 
-	if (isatty(STDERR_FILENO) && !o->quiet)
+	if (!r->begun && r->load.lack[0])
+		csw_complain("%s", r->load.lack);
+	r->begun = true;
+	if (isatty(STDERR_FILENO) && !r->o->quiet)
 		fprintf(stderr, "\rcsw-sample: calibrating, %.1f s ", (double)ns / NS_PER_S);
 	return !csw_signals_end();
 }
@@ -188,20 +198,16 @@ static int calibrate(struct csw_calibration *c, const struct csw_options *o)
 		.duration_ns = o->duration_ns,
 		.cpus = o->cpus,
 	};
-	bool live = !csw_options_simulated(o);
+	struct running r = { .o = o };
 	struct csw_error err;
-	pid_t group = 0;
 	int ret;
 
-	if (live && csw_exercise_start(&group) < 0)
-		csw_complain("no switches can be made on purpose (%s): only those of the machine "
-			     "are judged",
-			     strerror(errno));
+	if (!csw_options_simulated(o))
+		csw_exercise_start(&r.load, o->cpus);
 	csw_signals_enter(CSW_SIGNALS_COUNTING);
-	ret = csw_calibrate(c, o->trigger, &opts, go_on, (void *)(uintptr_t)o, &err);
+	ret = csw_calibrate(c, o->trigger, &opts, go_on, &r, &err);
 	csw_signals_enter(CSW_SIGNALS_AFTER);
-	if (group)
-		csw_exercise_stop(group);
+	csw_exercise_stop(&r.load);
 	if (isatty(STDERR_FILENO) && !o->quiet)
 		fputs("\r\033[K", stderr);
 	if (ret < 0)

@@ -5,10 +5,15 @@
 
 #include <sys/types.h>
 
-/* Starts a ring of two threads of one process and one thread of another on each of some CPUs, which
- * hand a token round and pause now and then. It dies with csw-sample. 0 and its process group, or
- * -errno. */
-int csw_exercise_start(pid_t *group);
-void csw_exercise_stop(pid_t group);
+struct csw_exercise {
+	pid_t group;    /* the load's process group; 0: there is no load */
+	char lack[512]; /* what it is not, why, and what helps, in one line; "": it is all there */
+};
+
+/* Starts a ring of two threads of one process and one thread of another on each of these CPUs (as
+ * -C has them; NULL: all), but on no more than eight, which hand a token round and pause now and
+ * then. It dies with csw-sample. When this returns, every ring runs or is in x->lack. */
+void csw_exercise_start(struct csw_exercise *x, const char *cpus);
+void csw_exercise_stop(struct csw_exercise *x);
 
 #endif

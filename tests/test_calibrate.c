@@ -3,18 +3,32 @@
  * known. With the argument "kernel": on the real one, where the debug registers and the page faults
  * are the known good and bad example.
  */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "csw/csw.h"
 
@@ -260,6 +274,293 @@ static void test_page_faults(void **state)
 	json_decref(json);
 }
 
+/* ---- its load ---- */
+
+#define PATIENCE_MS 20000
+
+/* A calibration that goes on beside the test. */
+struct run {
+	pid_t pid;
+	int err;
+	char *complaints;
+};
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+/* In a process group of its own with a parent outside it, as a shell's: what comes from the
+ * terminal stops only such ones. before (NULL: nothing) restricts what it may do. */
+static void start(struct run *run, const char *arguments, void (*before)(void))
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "exec %s calibrate --driver=perf --trigger=page-faults %s",
+		 CSW_SAMPLE, arguments);
+	run->complaints = NULL;
+	run->err = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(run->err >= 0);
+	run->pid = fork();
+	assert_true(run->pid >= 0);
+	if (!run->pid) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(run->err, STDERR_FILENO);
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+		if (before)
+			before();
+		execl("/bin/sh", "sh", "-c", line, NULL);
+		_exit(99);
+	}
+	setpgid(run->pid, run->pid);
+}
+
+/* Its exit status, and what it has said meanwhile: the caller's to free. */
+static int finish(struct run *run)
+{
+	off_t bytes;
+	int status;
+
+	assert_int_equal(waitpid(run->pid, &status, 0), run->pid);
+	bytes = lseek(run->err, 0, SEEK_END);
+	run->complaints = calloc(1, (size_t)bytes + 1);
+	assert_non_null(run->complaints);
+	assert_int_equal(pread(run->err, run->complaints, (size_t)bytes, 0), bytes);
+	close(run->err);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* What there is of a process group. */
+struct group {
+	unsigned nr;         /* processes, but for those that have ended */
+	unsigned long ticks; /* of CPU time that they had */
+	bool elsewhere;      /* one that works may run on another CPU than `cpu` */
+};
+
+static bool is_bound_to(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(pid, sizeof(set), &set) < 0 ||
+	       (CPU_COUNT(&set) == 1 && CPU_ISSET((size_t)cpu, &set));
+}
+
+struct process {
+	int pid, parent, group;
+	char state;
+	unsigned long ticks;
+};
+
+static bool read_process(const char *name, struct process *p)
+{
+	unsigned long user = 0, system = 0;
+	char path[300], text[1024], *end;
+	ssize_t bytes;
+	int fd;
+
+	*p = (struct process){ .pid = atoi(name) };
+	snprintf(path, sizeof(path), "/proc/%s/stat", name);
+	fd = p->pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return false;
+	bytes = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	end = strrchr(text, ')');
+	if (!end || sscanf(end, ") %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &p->state,
+			   &p->parent, &p->group, &user, &system) != 5)
+		return false;
+	p->ticks = user + system;
+	return p->state != 'Z' && p->state != 'X';
+}
+
+/* Calls fn with every process that has not ended. */
+static void each_process(void (*fn)(void *ctx, const struct process *p), void *ctx)
+{
+	struct dirent *entry;
+	struct process p;
+	DIR *dir = opendir("/proc");
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (read_process(entry->d_name, &p))
+			fn(ctx, &p);
+	closedir(dir);
+}
+
+struct search {
+	int parent, group, cpu; /* group: out, of the child of parent that leads one */
+	struct group found;
+};
+
+static void look_for_load(void *ctx, const struct process *p)
+{
+	struct search *s = ctx;
+
+	if (p->parent == s->parent && p->group == p->pid)
+		s->group = p->pid;
+}
+
+static void add_up(void *ctx, const struct process *p)
+{
+	struct search *s = ctx;
+
+	if (p->group != s->group)
+		return;
+	s->found.nr++;
+	s->found.ticks += p->ticks;
+	s->found.elsewhere |= p->pid != s->group && !is_bound_to(p->pid, s->cpu);
+}
+
+static struct group group_of(int group, int cpu)
+{
+	struct search s = { .group = group, .cpu = cpu };
+
+	each_process(add_up, &s);
+	return s.found;
+}
+
+/* The load's process group, once it works. */
+static int await_load(const struct run *run)
+{
+	struct search s = { .parent = run->pid };
+
+	for (int ms = 0; ms < PATIENCE_MS; ms += 20, sleep_ms(20)) {
+		each_process(look_for_load, &s);
+		if (s.group && group_of(s.group, 0).ticks > 2)
+			return s.group;
+	}
+	fail_msg("there is no load");
+	return 0;
+}
+
+static int cpus[2]; /* the first and the last that this test may run on */
+
+static void find_own_cpus(void)
+{
+	cpu_set_t set;
+
+	cpus[0] = cpus[1] = -1;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET((size_t)cpu, &set))
+			continue;
+		cpus[0] = cpus[0] < 0 ? cpu : cpus[0];
+		cpus[1] = cpu;
+	}
+}
+
+static void stay_on_first(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpus[0], &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		_exit(98);
+}
+
+/* With -C the load is there, and where it may not be, that is said. */
+static void test_load_is_on_the_cpus(void **state)
+{
+	char arguments[64], words[64];
+	struct run run;
+	int group;
+
+	(void)state;
+	find_own_cpus();
+	if (cpus[0] == cpus[1]) {
+		printf("skip: the load's CPUs: there is but one to choose from\n");
+		skip();
+	}
+	snprintf(arguments, sizeof(arguments), "-d 60 -C %d", cpus[1]);
+	start(&run, arguments, NULL);
+	group = await_load(&run);
+	assert_int_equal(group_of(group, cpus[1]).elsewhere, false);
+	kill(run.pid, SIGINT);
+	assert_int_equal(finish(&run), 0);
+	assert_string_equal(run.complaints, "");
+	free(run.complaints);
+
+	snprintf(arguments, sizeof(arguments), "-d 0.1 -C %d,%d", cpus[0], cpus[1]);
+	snprintf(words, sizeof(words), "may not run on CPU %d (", cpus[1]);
+	start(&run, arguments, stay_on_first);
+	assert_int_equal(finish(&run), 0);
+	assert_non_null(strstr(run.complaints, words));
+	assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+	free(run.complaints);
+
+	/* A CPU that is not there is one line, too. */
+	start(&run, "-d 0.1 -C 65535", NULL);
+	assert_int_equal(finish(&run), 1);
+	assert_non_null(strstr(run.complaints, "CPU 65535 does not exist"));
+	assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+	free(run.complaints);
+}
+
+#define LOAD_WORD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
+
+/* No new thread, or not even a process, as at a limit on their number. What clone3 is
+ * for is not to be seen from outside: libc does without it. The flags lie in the lower half, which
+ * comes first on the machines that there are tests for. */
+static void forbid(bool processes)
+{
+	struct sock_filter code[] = {
+		LOAD_WORD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		LOAD_WORD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, processes ? ~0u : CLONE_THREAD, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | EAGAIN),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(97);
+}
+
+static void forbid_threads(void)
+{
+	forbid(false);
+}
+
+static void forbid_processes(void)
+{
+	forbid(true);
+}
+
+/* Then the machine's own switches are what there is, and that is said, with the remedy. */
+static void test_load_that_cannot_start(void **state)
+{
+	void (*const limits[])(void) = { forbid_threads, forbid_processes };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct run run;
+		int status;
+
+		start(&run, "-d 0.1", limits[i]);
+		status = finish(&run);
+		if (status == 97) {
+			printf("skip: a load that cannot start: no system call can be forbidden "
+			       "here\n");
+			free(run.complaints);
+			skip();
+		}
+		assert_int_equal(status, 0);
+		assert_non_null(strstr(run.complaints, "the load of calibrate cannot start"));
+		assert_non_null(strstr(run.complaints, "ulimit -u"));
+		assert_non_null(strstr(run.complaints, "only the machine's own switches"));
+		assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+		free(run.complaints);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest simulated[] = {
@@ -271,6 +572,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest real[] = {
 		cmocka_unit_test(test_tid_change),
 		cmocka_unit_test(test_page_faults),
+		cmocka_unit_test(test_load_is_on_the_cpus),
+		cmocka_unit_test(test_load_that_cannot_start),
 	};
 
 	if (argc < 2 || strcmp(argv[1], "kernel") != 0)
