@@ -184,6 +184,7 @@ static int go_on(void *ctx, uint64_t ns)
 	if (!r->begun && r->load.lack[0])
 		csw_complain("%s", r->load.lack);
 	r->begun = true;
+	csw_exercise_go_on(&r->load);
 	if (isatty(STDERR_FILENO) && !r->o->quiet)
 		fprintf(stderr, "\rcsw-sample: calibrating, %.1f s ", (double)ns / NS_PER_S);
 	return !csw_signals_end();

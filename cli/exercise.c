@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,10 +33,56 @@
 #define RINGS_MAX 8
 #define ROUNDS 8 /* until the next pause */
 #define PAUSE_NS 300000L
+#define LEASE_NS 250000000u /* some five times as long as csw_calibrate takes between two calls */
 /* As many CPUs as -C takes. The kernel refuses to tell an affinity to a set that is too small, and
  * takes one that is too large. */
 #define CPUS_MAX 65536
 #define SETS (CPUS_MAX / CPU_SETSIZE)
+
+/* ---- only as long as csw-sample goes on ---- */
+
+/* What a ring has seen of the beat, and since when it stands still. A signal that is handed on
+ * would not do: SIGSTOP cannot be caught. */
+struct lease {
+	const uint32_t *beat;
+	uint32_t seen;
+	uint64_t since_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void begin_lease(struct lease *l, const uint32_t *beat)
+{
+	l->beat = beat;
+	l->seen = __atomic_load_n(beat, __ATOMIC_ACQUIRE);
+	l->since_ns = now_ns();
+}
+
+/* Returns at once where csw-sample is known to go on, else when it does. The kernel waits only as
+ * long as the beat is what was seen, so none is missed. */
+static void renew_lease(struct lease *l)
+{
+	while (__atomic_load_n(l->beat, __ATOMIC_ACQUIRE) == l->seen) {
+		if (now_ns() - l->since_ns < LEASE_NS)
+			return;
+		syscall(SYS_futex, l->beat, FUTEX_WAIT, l->seen, NULL, NULL, 0);
+	}
+	begin_lease(l, l->beat);
+}
+
+void csw_exercise_go_on(struct csw_exercise *x)
+{
+	if (!x->group)
+		return;
+	__atomic_add_fetch(x->beat, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, x->beat, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
 
 /* ---- one ring ---- */
 
@@ -55,16 +105,21 @@ static void *second(void *ctx)
 	return NULL;
 }
 
-static void first(const struct ring *r)
+static void first(const struct ring *r, const uint32_t *beat)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct lease lease;
 	char token = 0;
+
+	begin_lease(&lease, beat);
 
 	for (unsigned i = 0;; i++) {
 		if (write(r->pipes[0][1], &token, 1) != 1 || read(r->pipes[2][0], &token, 1) != 1)
 			_exit(0);
-		if (i % ROUNDS == 0)
+		if (i % ROUNDS == 0) {
 			nanosleep(&pause, NULL);
+			renew_lease(&lease);
+		}
 	}
 }
 
@@ -113,7 +168,7 @@ static void tell(int told, int error)
 		_exit(1);
 }
 
-static void run_ring(int cpu, int told)
+static void run_ring(int cpu, int told, const uint32_t *beat)
 {
 	struct ring r;
 	int error = make_ring(&r, cpu, told);
@@ -122,12 +177,12 @@ static void run_ring(int cpu, int told)
 	close(told);
 	if (error)
 		_exit(1); /* and what there is of it with it */
-	first(&r);
+	first(&r, beat);
 }
 
 /* ---- all of them ---- */
 
-static void run_rings(const int *cpus, unsigned nr, int told)
+static void run_rings(const int *cpus, unsigned nr, int told, const uint32_t *beat)
 {
 	pid_t self = getpid();
 
@@ -136,7 +191,7 @@ static void run_rings(const int *cpus, unsigned nr, int told)
 
 		if (pid == 0) {
 			die_with(self);
-			run_ring(cpus[i], told);
+			run_ring(cpus[i], told, beat);
 		}
 		if (pid < 0)
 			tell(told, errno);
@@ -161,7 +216,7 @@ static int start_group(struct csw_exercise *x, const int *cpus, unsigned nr, int
 		die_with(self);
 		csw_signals_restore();
 		csw_signals_let(&mask);
-		run_rings(cpus, nr, told);
+		run_rings(cpus, nr, told, x->beat);
 	}
 	csw_signals_let(&mask);
 	if (x->group > 0) {
@@ -199,7 +254,9 @@ static unsigned start_rings(struct csw_exercise *x, const int *cpus, unsigned nr
 	unsigned running = 0;
 	int told[2];
 
-	if (pipe2(told, O_CLOEXEC) < 0) {
+	x->beat = mmap(NULL, sizeof(*x->beat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (x->beat == MAP_FAILED || pipe2(told, O_CLOEXEC) < 0) {
 		*error = errno;
 		return 0;
 	}
@@ -329,14 +386,21 @@ void csw_exercise_start(struct csw_exercise *x, const char *cpus)
 		csw_exercise_stop(x);
 }
 
+static void end_group(pid_t group)
+{
+	/* Where it could not be made a group, its parts die with it. */
+	if (kill(-group, SIGKILL) < 0)
+		kill(group, SIGKILL);
+	while (waitpid(group, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 void csw_exercise_stop(struct csw_exercise *x)
 {
-	if (!x->group)
-		return;
-	/* Where it could not be made a group, its parts die with it. */
-	if (kill(-x->group, SIGKILL) < 0)
-		kill(x->group, SIGKILL);
-	while (waitpid(x->group, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (x->group)
+		end_group(x->group);
+	if (x->beat && x->beat != MAP_FAILED)
+		munmap(x->beat, sizeof(*x->beat));
 	x->group = 0;
+	x->beat = NULL;
 }

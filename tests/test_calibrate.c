@@ -499,6 +499,47 @@ static void test_load_is_on_the_cpus(void **state)
 	free(run.complaints);
 }
 
+static void await_stop(const struct run *run)
+{
+	int status;
+
+	assert_int_equal(waitpid(run->pid, &status, WUNTRACED), run->pid);
+	assert_true(WIFSTOPPED(status));
+}
+
+/* Ctrl-Z stops csw-sample and not the load, which is in no process group of the terminal's; SIGSTOP
+ * cannot even be seen. The load rests all the same, goes on with SIGCONT, and does not survive. */
+static void test_load_stops_and_ends(void **state)
+{
+	const int signals[] = { SIGTSTP, SIGSTOP };
+	unsigned long before;
+	struct run run;
+	int group;
+
+	(void)state;
+	start(&run, "-d 60", NULL);
+	group = await_load(&run);
+	for (size_t i = 0; i < 2; i++) {
+		kill(run.pid, signals[i]);
+		await_stop(&run);
+		sleep_ms(600); /* it notices within a quarter of a second */
+		before = group_of(group, 0).ticks;
+		sleep_ms(500);
+		assert_in_range(group_of(group, 0).ticks - before, 0, 1);
+		kill(run.pid, SIGCONT);
+		for (int ms = 0; ms < PATIENCE_MS && group_of(group, 0).ticks < before + 5;
+		     ms += 20)
+			sleep_ms(20);
+		assert_true(group_of(group, 0).ticks >= before + 5);
+	}
+	kill(run.pid, SIGKILL);
+	assert_int_equal(finish(&run), 1000 + SIGKILL);
+	for (int ms = 0; ms < PATIENCE_MS && group_of(group, 0).nr; ms += 20)
+		sleep_ms(20);
+	assert_int_equal(group_of(group, 0).nr, 0);
+	free(run.complaints);
+}
+
 #define LOAD_WORD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
 
@@ -573,6 +614,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_tid_change),
 		cmocka_unit_test(test_page_faults),
 		cmocka_unit_test(test_load_is_on_the_cpus),
+		cmocka_unit_test(test_load_stops_and_ends),
 		cmocka_unit_test(test_load_that_cannot_start),
 	};
 
