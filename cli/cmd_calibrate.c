@@ -70,8 +70,9 @@ static void put_json(FILE *file, const struct csw_calibration *c)
 	put_sav(file, "process", c->sav_process);
 	fprintf(file,
 		" },\n  \"missed\": %.6f, \"doubled\": %.6f,\n  \"switches\": %" PRIu64
-		", \"judged\": %" PRIu64 ",\n  \"per_switch\": {\n",
-		c->missed, c->doubled, c->switches, c->judged);
+		", \"judged\": %" PRIu64 ",\n  \"cpus_missed\": %" PRIu32
+		", \"cpus_gone\": %" PRIu32 ",\n  \"per_switch\": {\n",
+		c->missed, c->doubled, c->switches, c->judged, c->cpus_missed, c->cpus_gone);
 	for (uint32_t k = 0; k < CSW_SWITCH_KINDS; k++)
 		put_kind_json(file, k, &c->kinds[k]);
 	fputs("  }\n}\n", file);
@@ -109,6 +110,20 @@ static void put_unjudged(FILE *file, const struct csw_calibration *c)
 	}
 	if (*before == ',')
 		fputc('\n', file);
+}
+
+/* In the words of the other reports. */
+static void put_cpus(FILE *file, const struct csw_calibration *c)
+{
+	if (!c->cpus_missed && !c->cpus_gone)
+		return;
+	fputs("CPUs: ", file);
+	if (c->cpus_missed)
+		fprintf(file, "%" PRIu32 " came online after the start%s", c->cpus_missed,
+			c->cpus_gone ? ", " : "");
+	if (c->cpus_gone)
+		fprintf(file, "%" PRIu32 " went offline", c->cpus_gone);
+	fputs(": what ran there then is not counted\n", file);
 }
 
 /* What the SAVs are. */
@@ -164,6 +179,7 @@ static void put_text(FILE *file, const struct csw_calibration *c)
 		c->judged, c->switches,
 		c->switches ? 100 * (double)c->judged / (double)c->switches : 0,
 		csw_verdict_name(c->verdict));
+	put_cpus(file, c);
 	put_unjudged(file, c);
 	put_advice(file, c);
 }

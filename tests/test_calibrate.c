@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -30,9 +31,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "csw/csw.h"
+#include "drivers/perf/sys.h"
+#include "engine/tryout.h"
+#include "tree.h"
 
 #define SKIPPED 77
+
+static int cpus[2]; /* the first and the last that this test may run on */
+
+static void find_own_cpus(void)
+{
+	cpu_set_t set;
+
+	cpus[0] = cpus[1] = -1;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET((size_t)cpu, &set))
+			continue;
+		cpus[0] = cpus[0] < 0 ? cpu : cpus[0];
+		cpus[1] = cpu;
+	}
+}
 
 /* ---- simulated ---- */
 
@@ -237,6 +258,150 @@ static void test_command(void **state)
 	assert_int_equal(status_of("--driver=sim --trigger=no_such"), 2);
 }
 
+/* ---- CPUs that come and go ---- */
+
+#define ONLINE "/sys/devices/system/cpu/online"
+#define FDS_MAX 256
+
+/* A kernel that counts nothing, on one CPU. When its events are switched off it turns out that this
+ * CPU has gone, and another has come. */
+static struct {
+	uint64_t formats[FDS_MAX]; /* read_format of each event */
+	bool gone;
+} kernel;
+
+static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+		     unsigned long flags)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	(void)pid;
+	(void)group_fd;
+	(void)flags;
+	assert_in_range(fd, 0, FDS_MAX - 1);
+	assert_int_equal(cpu, cpus[0]);
+	kernel.formats[fd] = attr->read_format;
+	return fd;
+}
+
+static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	char online[32];
+
+	(void)fd;
+	(void)arg;
+	if (request == PERF_EVENT_IOC_DISABLE && !kernel.gone) {
+		kernel.gone = true;
+		snprintf(online, sizeof(online), "%d\n", cpus[0] + 1);
+		tree_file(ONLINE, online);
+	}
+	return 0;
+}
+
+static int fake_map(void **out, size_t bytes, int fd)
+{
+	(void)fd;
+	*out = calloc(1, bytes);
+	return *out ? 0 : -ENOMEM;
+}
+
+static void fake_unmap(void *at, size_t bytes)
+{
+	(void)bytes;
+	free(at);
+}
+
+/* The trigger and one counter, or, when the kernel has taken the group apart, each by itself. */
+static ssize_t fake_read(int fd, void *buf, size_t bytes)
+{
+	bool group = kernel.formats[fd] & PERF_FORMAT_GROUP;
+	uint64_t *words = buf, nr = group ? 3 : 0, events = group && !kernel.gone ? 2 : 1;
+
+	assert_true(bytes >= 8 * sizeof(*words));
+	memset(words, 0, 8 * sizeof(*words));
+	words[0] = group ? events : 0;
+	for (uint64_t i = 0; i < events; i++)
+		nr += kernel.formats[fd] & PERF_FORMAT_LOST ? 2 : 1;
+	return (ssize_t)((group ? nr : nr + 2) * sizeof(*words));
+}
+
+static void fake_close(int fd)
+{
+	close(fd);
+}
+
+static uint64_t fake_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int no_cpu(struct csw_cpu *out)
+{
+	(void)out;
+	return -ENOENT;
+}
+
+/* The whole command on that kernel, in a process of its own: what it prints. */
+static char *calibrate_on_fake(const char *format)
+{
+	static const struct csw_tryout_ops tryout = { .perf_event_open = fake_open,
+						      .close = close,
+						      .cpu = no_cpu };
+	char *argv[] = { (char[]){ "calibrate" },
+			 (char[]){ "--driver=perf" },
+			 (char[]){ "--trigger=page-faults" },
+			 (char[]){ "-qd" },
+			 (char[]){ "0.1" },
+			 strdup(format),
+			 NULL };
+	int out = memfd_create("stdout", MFD_CLOEXEC), status;
+	char *text = calloc(1, 1 << 16);
+	pid_t pid;
+
+	assert_true(out >= 0 && text && argv[5]);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(out, STDOUT_FILENO);
+		csw_tryout_set_ops_for_tests(&tryout);
+		csw_perf_sys = (struct csw_perf_sys){ fake_open, fake_ioctl, fake_map, fake_unmap,
+						      fake_read, fake_close, fake_now };
+		_exit(csw_cmd_calibrate(6, argv) || fflush(stdout));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(pread(out, text, (1 << 16) - 1, 0) > 0);
+	close(out);
+	free(argv[5]);
+	return text;
+}
+
+static void test_cpus_come_and_go(void **state)
+{
+	char online[32], *text;
+	json_t *json;
+
+	(void)state;
+	find_own_cpus();
+	snprintf(online, sizeof(online), "%d\n", cpus[0]);
+	tree_file(ONLINE, online);
+	text = calibrate_on_fake("--format=table");
+	assert_non_null(strstr(text, "\nCPUs: 1 came online after the start, 1 went offline: what "
+				     "ran there then is not counted\n"));
+	free(text);
+	tree_file(ONLINE, online);
+	text = calibrate_on_fake("--format=json");
+	json = json_loads(text, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(json, "cpus_missed")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json, "cpus_gone")), 1);
+	json_decref(json);
+	free(text);
+}
+
 /* ---- on the real kernel ---- */
 
 static void check_mean(const json_t *json, const char *kind, double mean)
@@ -435,22 +600,6 @@ static int await_load(const struct run *run)
 	return 0;
 }
 
-static int cpus[2]; /* the first and the last that this test may run on */
-
-static void find_own_cpus(void)
-{
-	cpu_set_t set;
-
-	cpus[0] = cpus[1] = -1;
-	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET((size_t)cpu, &set))
-			continue;
-		cpus[0] = cpus[0] < 0 ? cpu : cpus[0];
-		cpus[1] = cpu;
-	}
-}
-
 static void stay_on_first(void)
 {
 	cpu_set_t set;
@@ -605,10 +754,15 @@ static void test_load_that_cannot_start(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest simulated[] = {
-		cmocka_unit_test(test_amd),        cmocka_unit_test(test_intel),
-		cmocka_unit_test(test_spurious),   cmocka_unit_test(test_no_proxies),
-		cmocka_unit_test(test_blind_idle), cmocka_unit_test(test_too_few),
-		cmocka_unit_test(test_refused),    cmocka_unit_test(test_command),
+		cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_intel),
+		cmocka_unit_test(test_spurious),
+		cmocka_unit_test(test_no_proxies),
+		cmocka_unit_test(test_blind_idle),
+		cmocka_unit_test(test_too_few),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test_setup_teardown(test_cpus_come_and_go, tree_setup, tree_teardown),
 	};
 	const struct CMUnitTest real[] = {
 		cmocka_unit_test(test_tid_change),
