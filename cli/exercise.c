@@ -112,7 +112,6 @@ static void first(const struct ring *r, const uint32_t *beat)
 	char token = 0;
 
 	begin_lease(&lease, beat);
-
 	for (unsigned i = 0;; i++) {
 		if (write(r->pipes[0][1], &token, 1) != 1 || read(r->pipes[2][0], &token, 1) != 1)
 			_exit(0);
