@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -70,8 +70,9 @@ static void put_json(FILE *file, const struct csw_calibration *c)
 	put_sav(file, "process", c->sav_process);
 	fprintf(file,
 		" },\n  \"missed\": %.6f, \"doubled\": %.6f,\n  \"switches\": %" PRIu64
-		", \"judged\": %" PRIu64 ",\n  \"per_switch\": {\n",
-		c->missed, c->doubled, c->switches, c->judged);
+		", \"judged\": %" PRIu64 ",\n  \"cpus_missed\": %" PRIu32
+		", \"cpus_gone\": %" PRIu32 ",\n  \"per_switch\": {\n",
+		c->missed, c->doubled, c->switches, c->judged, c->cpus_missed, c->cpus_gone);
 	for (uint32_t k = 0; k < CSW_SWITCH_KINDS; k++)
 		put_kind_json(file, k, &c->kinds[k]);
 	fputs("  }\n}\n", file);
@@ -109,6 +110,20 @@ static void put_unjudged(FILE *file, const struct csw_calibration *c)
 	}
 	if (*before == ',')
 		fputc('\n', file);
+}
+
+/* In the words of the other reports. */
+static void put_cpus(FILE *file, const struct csw_calibration *c)
+{
+	if (!c->cpus_missed && !c->cpus_gone)
+		return;
+	fputs("CPUs: ", file);
+	if (c->cpus_missed)
+		fprintf(file, "%" PRIu32 " came online after the start%s", c->cpus_missed,
+			c->cpus_gone ? ", " : "");
+	if (c->cpus_gone)
+		fprintf(file, "%" PRIu32 " went offline", c->cpus_gone);
+	fputs(": what ran there then is not counted\n", file);
 }
 
 /* What the SAVs are. */
@@ -164,17 +179,29 @@ static void put_text(FILE *file, const struct csw_calibration *c)
 		c->judged, c->switches,
 		c->switches ? 100 * (double)c->judged / (double)c->switches : 0,
 		csw_verdict_name(c->verdict));
+	put_cpus(file, c);
 	put_unjudged(file, c);
 	put_advice(file, c);
 }
 
 /* ---- the command ---- */
 
+struct running {
+	const struct csw_options *o;
+	struct csw_exercise load;
+	bool begun;
+};
+
+/* What the load lacks is said when names and CPUs have been found good: else that is the line. */
 static int go_on(void *ctx, uint64_t ns)
 {
-	const struct csw_options *o = ctx;
+	struct running *r = ctx;
 
-	if (isatty(STDERR_FILENO) && !o->quiet)
+	if (!r->begun && r->load.lack[0])
+		csw_complain("%s", r->load.lack);
+	r->begun = true;
+	csw_exercise_go_on(&r->load);
+	if (isatty(STDERR_FILENO) && !r->o->quiet)
 		fprintf(stderr, "\rcsw-sample: calibrating, %.1f s ", (double)ns / NS_PER_S);
 	return !csw_signals_end();
 }
@@ -188,20 +215,16 @@ static int calibrate(struct csw_calibration *c, const struct csw_options *o)
 		.duration_ns = o->duration_ns,
 		.cpus = o->cpus,
 	};
-	bool live = !csw_options_simulated(o);
+	struct running r = { .o = o };
 	struct csw_error err;
-	pid_t group = 0;
 	int ret;
 
-	if (live && csw_exercise_start(&group) < 0)
-		csw_complain("no switches can be made on purpose (%s): only those of the machine "
-			     "are judged",
-			     strerror(errno));
+	if (!csw_options_simulated(o))
+		csw_exercise_start(&r.load, o->cpus);
 	csw_signals_enter(CSW_SIGNALS_COUNTING);
-	ret = csw_calibrate(c, o->trigger, &opts, go_on, (void *)(uintptr_t)o, &err);
+	ret = csw_calibrate(c, o->trigger, &opts, go_on, &r, &err);
 	csw_signals_enter(CSW_SIGNALS_AFTER);
-	if (group)
-		csw_exercise_stop(group);
+	csw_exercise_stop(&r.load);
 	if (isatty(STDERR_FILENO) && !o->quiet)
 		fputs("\r\033[K", stderr);
 	if (ret < 0)

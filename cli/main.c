@@ -108,9 +108,9 @@ static int help(int argc, char **argv)
 		return inform(CSW_INFO_HELP);
 	if (command)
 		return run_command(command, 2, (char *[]){ argv[1], option, NULL });
-	csw_complain(
-		"help: %s: unexpected; there is help of list, doctor, verify, report and slices",
-		argv[argc - 1]);
+	csw_complain("help: %s: unexpected; there is help of list, doctor, verify, calibrate, "
+		     "report and slices",
+		     argv[argc - 1]);
 	return EXIT_USAGE;
 }
 

@@ -245,7 +245,7 @@ static const struct {
 	{ KEY_TID, REPORT | CALIBRATE },
 	{ KEY_CGROUP, REPORT | CALIBRATE },
 	{ KEY_CPUS, REPORT },
-	{ KEY_FORCE, REPORT },
+	{ KEY_FORCE, REPORT | CALIBRATE },
 	{ KEY_MULTIPLEX, REPORT | CALIBRATE },
 	{ KEY_MIXED, CALIBRATE },
 	/* all switches of the machine are judged */
@@ -801,7 +801,10 @@ static int check_calibrate(const struct csw_options *o)
 	const struct argp_option *e = find_senseless(o, CALIBRATE);
 	char name[64];
 
-	if (e)
+	if (e && e->key == KEY_FORCE)
+		csw_complain("calibrate: what is known not to work is calibrated all the same: "
+			     "leave out --force");
+	else if (e)
 		csw_complain("calibrate: all switches of the machine are judged: leave out %s",
 			     name_of(e, name));
 	else if (o->command)

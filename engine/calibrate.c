@@ -286,6 +286,8 @@ static int describe(struct csw_calibration *out, const struct csw_session *s, st
 	out->simulated = summary.simulated;
 	out->duration_ns = summary.duration_ns;
 	out->switches = summary.triggers;
+	out->cpus_missed = summary.cpus_missed;
+	out->cpus_gone = summary.cpus_gone;
 	csw_table_close(table);
 	return 0;
 }

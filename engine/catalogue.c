@@ -12,6 +12,7 @@
 #include "engine/error.h"
 #include "engine/lookup.h"
 #include "engine/pfm.h"
+#include "engine/sysfs.h"
 #include "engine/triggers.h"
 #include "engine/tryout.h"
 
@@ -237,11 +238,14 @@ static bool take_exact(const struct csw_lookup *l, const struct wish *wish,
 {
 	for (uint32_t id = 0; !*l->suffix && id < CSW_TRIGGER_IDS; id++) {
 		const struct csw_trigger_entry *e = csw_trigger_find(id, m);
+		char list[CSW_SYSFS_LIST_BYTES];
 		struct csw_trigger exact;
 
+		/* Whoever names nothing counts on all CPUs, of whatever kind. */
 		if (!e || !e->exact ||
 		    csw_catalogue_trigger(csw_trigger_names[id].name, wish->sav, &exact, NULL) ||
-		    exact.event.type == PERF_TYPE_BREAKPOINT)
+		    exact.event.type == PERF_TYPE_BREAKPOINT ||
+		    csw_sysfs_pmu_is_partial(exact.event.type, list, sizeof(list)))
 			continue;
 		strcpy(exact.event.name, t->event.name);
 		snprintf(t->event.became, sizeof(t->event.became), "%s: %.100s",
@@ -339,6 +343,15 @@ static int resolve_trigger_event(struct csw_lookup *l, const struct wish *wish,
 	return ret ? ret : settle_sav(t, wish, NULL, l->err);
 }
 
+/* It was tried on one CPU, of its own kind. */
+static void remark_cpus(struct csw_trigger *t)
+{
+	char list[CSW_SYSFS_LIST_BYTES];
+
+	if (csw_sysfs_pmu_is_partial(t->event.type, list, sizeof(list)))
+		remark(t, " (on CPUs %.40s only: use -C)", list);
+}
+
 static int find_trigger(const char *name, const struct wish *wish, struct csw_trigger *out,
 			struct csw_error *err)
 {
@@ -355,7 +368,11 @@ static int find_trigger(const char *name, const struct wish *wish, struct csw_tr
 	ret = csw_lookup_begin(&l, name);
 	if (!ret)
 		ret = resolve_trigger_event(&l, wish, out);
-	return ret ? ret : csw_tryout_event(&out->event, out->sav, CSW_TRIGGER_INSTEAD, err);
+	if (!ret)
+		ret = csw_tryout_event(&out->event, out->sav, CSW_TRIGGER_INSTEAD, err);
+	if (!ret)
+		remark_cpus(out);
+	return ret;
 }
 
 int csw_catalogue_trigger(const char *name, uint64_t sav, struct csw_trigger *out,

@@ -655,48 +655,81 @@ int csw_sysfs_event(const char *text, size_t length, struct csw_event *out, stru
 	return 0;
 }
 
-/* The first number of a list of CPUs, however long and broken the rest may be; -1: none. */
-static int first_cpu(const char *format, const char *pmu)
-{
-	const char *text;
-	char list[256];
-	unsigned first, last;
-
-	if (csw_sysfs_read(list, sizeof(list), format, pmu) == -ENOENT)
-		return -1;
-	text = list;
-	return parse_range(&text, CPU_NUMBER_MAX, &first, &last) ? -1 : (int)first;
-}
-
-/* First CPU of the PMU with this type that says on which CPUs it is; -1: no such PMU. */
-static int first_cpu_of_type(uint32_t type)
+/* The CPUs of the PMU with this type, where it says on which it is: as csw_sysfs_read. -ENOENT: it
+ * does not, or there is no such PMU. */
+static int read_cpus(uint32_t type, char *list, size_t bytes)
 {
 	struct dirent *entry;
-	int cpu = -1;
+	int ret = -ENOENT;
 	DIR *dir;
 
-	if (open_dir(&dir, PMUS))
-		return -1;
-	while (cpu < 0 && (entry = readdir(dir))) {
+	/* The first of a hybrid x86 has the type of raw codes, which are its own then. */
+	if ((type < PERF_TYPE_MAX && type != PERF_TYPE_RAW) || open_dir(&dir, PMUS))
+		return -ENOENT;
+	while (ret == -ENOENT && (entry = readdir(dir))) {
 		uint64_t number;
 		char text[32];
 
 		if (is_file_name(entry->d_name) &&
 		    csw_sysfs_read(text, sizeof(text), PMUS "/%s/type", entry->d_name) > 0 &&
 		    !parse_u64(text, &number) && number == type)
-			cpu = first_cpu(PMUS "/%s/cpus", entry->d_name);
+			ret = csw_sysfs_read(list, bytes, PMUS "/%s/cpus", entry->d_name);
 	}
 	closedir(dir);
-	return cpu;
+	return ret;
+}
+
+/* The first number of a list of CPUs, however long and broken the rest may be; -1: none. */
+static int first_cpu(int ret, const char *list)
+{
+	unsigned first, last;
+
+	return ret == -ENOENT || parse_range(&list, CPU_NUMBER_MAX, &first, &last) ? -1
+										   : (int)first;
 }
 
 int csw_sysfs_cpu_for(uint32_t type)
 {
-	int cpu = type >= PERF_TYPE_MAX ? first_cpu_of_type(type) : -1;
+	char list[256] = "";
+	int cpu = first_cpu(read_cpus(type, list, sizeof(list)), list);
 
 	if (cpu < 0)
-		cpu = first_cpu("/sys/devices/system/cpu/online%s", "");
+		cpu = first_cpu(
+			csw_sysfs_read(list, sizeof(list), "/sys/devices/system/cpu/online"), list);
 	return cpu < 0 ? 0 : cpu;
+}
+
+/* Is one of these CPUs not among those? Both ascend. */
+static bool leaves_out(const unsigned *cpus, unsigned nr, const unsigned *those, unsigned nr_those)
+{
+	unsigned at = 0, found = 0;
+
+	while (found < nr && at < nr_those) {
+		if (cpus[found] < those[at])
+			return true;
+		found += cpus[found] == those[at++];
+	}
+	return found < nr;
+}
+
+bool csw_sysfs_pmu_is_partial(uint32_t type, char *list, size_t bytes)
+{
+	unsigned *online, *cpus;
+	bool partial = false;
+	int nr, nr_cpus;
+
+	if (read_cpus(type, list, bytes) <= 0)
+		return false;
+	nr = csw_sysfs_online(&online, NULL);
+	if (nr < 0)
+		return false;
+	cpus = malloc((CPU_NUMBER_MAX + 1) * sizeof(*cpus));
+	nr_cpus = cpus ? csw_sysfs_cpulist(list, cpus, CPU_NUMBER_MAX + 1) : -ENOMEM;
+	if (nr_cpus > 0)
+		partial = leaves_out(online, (unsigned)nr, cpus, (unsigned)nr_cpus);
+	free(cpus);
+	free(online);
+	return partial;
 }
 
 /* ---- for lists ---- */

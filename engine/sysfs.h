@@ -49,6 +49,11 @@ bool csw_sysfs_lacks_core_pmu(void);
  * the first online. */
 int csw_sysfs_cpu_for(uint32_t type);
 
+/* Is there an online CPU on which no event of this perf_event_attr.type can be opened, as it has
+ * another kind of core? Then list: the CPUs on which they can. */
+bool csw_sysfs_pmu_is_partial(uint32_t type, char *list, size_t bytes);
+#define CSW_SYSFS_LIST_BYTES 256
+
 /* Calls fn with every tracepoint, or with every named event of every PMU that counts at all; a
  * value other than 0 ends that and is returned. -EACCES, -EOPNOTSUPP: tracefs cannot be read, with
  * the reason. */

@@ -3,22 +3,57 @@
  * known. With the argument "kernel": on the real one, where the debug registers and the page faults
  * are the known good and bad example.
  */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "cli/commands.h"
 #include "csw/csw.h"
+#include "drivers/perf/sys.h"
+#include "engine/tryout.h"
+#include "tree.h"
 
 #define SKIPPED 77
+
+static int cpus[2]; /* the first and the last that this test may run on */
+
+static void find_own_cpus(void)
+{
+	cpu_set_t set;
+
+	cpus[0] = cpus[1] = -1;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET((size_t)cpu, &set))
+			continue;
+		cpus[0] = cpus[0] < 0 ? cpu : cpus[0];
+		cpus[1] = cpu;
+	}
+}
 
 /* ---- simulated ---- */
 
@@ -219,7 +254,152 @@ static void test_command(void **state)
 	assert_int_equal(status_of("--driver=sim"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=seg_load -p 1"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=seg_load --format=csv"), 2);
+	assert_int_equal(status_of("--driver=sim --trigger=seg_load --force"), 2);
 	assert_int_equal(status_of("--driver=sim --trigger=no_such"), 2);
+}
+
+/* ---- CPUs that come and go ---- */
+
+#define ONLINE "/sys/devices/system/cpu/online"
+#define FDS_MAX 256
+
+/* A kernel that counts nothing, on one CPU. When its events are switched off it turns out that this
+ * CPU has gone, and another has come. */
+static struct {
+	uint64_t formats[FDS_MAX]; /* read_format of each event */
+	bool gone;
+} kernel;
+
+static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+		     unsigned long flags)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	(void)pid;
+	(void)group_fd;
+	(void)flags;
+	assert_in_range(fd, 0, FDS_MAX - 1);
+	assert_int_equal(cpu, cpus[0]);
+	kernel.formats[fd] = attr->read_format;
+	return fd;
+}
+
+static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	char online[32];
+
+	(void)fd;
+	(void)arg;
+	if (request == PERF_EVENT_IOC_DISABLE && !kernel.gone) {
+		kernel.gone = true;
+		snprintf(online, sizeof(online), "%d\n", cpus[0] + 1);
+		tree_file(ONLINE, online);
+	}
+	return 0;
+}
+
+static int fake_map(void **out, size_t bytes, int fd)
+{
+	(void)fd;
+	*out = calloc(1, bytes);
+	return *out ? 0 : -ENOMEM;
+}
+
+static void fake_unmap(void *at, size_t bytes)
+{
+	(void)bytes;
+	free(at);
+}
+
+/* The trigger and one counter, or, when the kernel has taken the group apart, each by itself. */
+static ssize_t fake_read(int fd, void *buf, size_t bytes)
+{
+	bool group = kernel.formats[fd] & PERF_FORMAT_GROUP;
+	uint64_t *words = buf, nr = group ? 3 : 0, events = group && !kernel.gone ? 2 : 1;
+
+	assert_true(bytes >= 8 * sizeof(*words));
+	memset(words, 0, 8 * sizeof(*words));
+	words[0] = group ? events : 0;
+	for (uint64_t i = 0; i < events; i++)
+		nr += kernel.formats[fd] & PERF_FORMAT_LOST ? 2 : 1;
+	return (ssize_t)((group ? nr : nr + 2) * sizeof(*words));
+}
+
+static void fake_close(int fd)
+{
+	close(fd);
+}
+
+static uint64_t fake_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int no_cpu(struct csw_cpu *out)
+{
+	(void)out;
+	return -ENOENT;
+}
+
+/* The whole command on that kernel, in a process of its own: what it prints. */
+static char *calibrate_on_fake(const char *format)
+{
+	static const struct csw_tryout_ops tryout = { .perf_event_open = fake_open,
+						      .close = close,
+						      .cpu = no_cpu };
+	char *argv[] = { (char[]){ "calibrate" },
+			 (char[]){ "--driver=perf" },
+			 (char[]){ "--trigger=page-faults" },
+			 (char[]){ "-qd" },
+			 (char[]){ "0.1" },
+			 strdup(format),
+			 NULL };
+	int out = memfd_create("stdout", MFD_CLOEXEC), status;
+	char *text = calloc(1, 1 << 16);
+	pid_t pid;
+
+	assert_true(out >= 0 && text && argv[5]);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(out, STDOUT_FILENO);
+		csw_tryout_set_ops_for_tests(&tryout);
+		csw_perf_sys = (struct csw_perf_sys){ fake_open, fake_ioctl, fake_map, fake_unmap,
+						      fake_read, fake_close, fake_now };
+		_exit(csw_cmd_calibrate(6, argv) || fflush(stdout));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(pread(out, text, (1 << 16) - 1, 0) > 0);
+	close(out);
+	free(argv[5]);
+	return text;
+}
+
+static void test_cpus_come_and_go(void **state)
+{
+	char online[32], *text;
+	json_t *json;
+
+	(void)state;
+	find_own_cpus();
+	snprintf(online, sizeof(online), "%d\n", cpus[0]);
+	tree_file(ONLINE, online);
+	text = calibrate_on_fake("--format=table");
+	assert_non_null(strstr(text, "\nCPUs: 1 came online after the start, 1 went offline: what "
+				     "ran there then is not counted\n"));
+	free(text);
+	tree_file(ONLINE, online);
+	text = calibrate_on_fake("--format=json");
+	json = json_loads(text, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(json, "cpus_missed")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json, "cpus_gone")), 1);
+	json_decref(json);
+	free(text);
 }
 
 /* ---- on the real kernel ---- */
@@ -259,17 +439,337 @@ static void test_page_faults(void **state)
 	json_decref(json);
 }
 
+/* ---- its load ---- */
+
+#define PATIENCE_MS 20000
+
+/* A calibration that goes on beside the test. */
+struct run {
+	pid_t pid;
+	int err;
+	char *complaints;
+};
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+/* In a process group of its own with a parent outside it, as a shell's: what comes from the
+ * terminal stops only such ones. before (NULL: nothing) restricts what it may do. */
+static void start(struct run *run, const char *arguments, void (*before)(void))
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "exec %s calibrate --driver=perf --trigger=page-faults %s",
+		 CSW_SAMPLE, arguments);
+	run->complaints = NULL;
+	run->err = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(run->err >= 0);
+	run->pid = fork();
+	assert_true(run->pid >= 0);
+	if (!run->pid) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(run->err, STDERR_FILENO);
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+		if (before)
+			before();
+		execl("/bin/sh", "sh", "-c", line, NULL);
+		_exit(99);
+	}
+	setpgid(run->pid, run->pid);
+}
+
+/* Its exit status, and what it has said meanwhile: the caller's to free. */
+static int finish(struct run *run)
+{
+	off_t bytes;
+	int status;
+
+	assert_int_equal(waitpid(run->pid, &status, 0), run->pid);
+	bytes = lseek(run->err, 0, SEEK_END);
+	run->complaints = calloc(1, (size_t)bytes + 1);
+	assert_non_null(run->complaints);
+	assert_int_equal(pread(run->err, run->complaints, (size_t)bytes, 0), bytes);
+	close(run->err);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* What there is of a process group. */
+struct group {
+	unsigned nr;         /* processes, but for those that have ended */
+	unsigned long ticks; /* of CPU time that they had */
+	bool elsewhere;      /* one that works may run on another CPU than `cpu` */
+};
+
+static bool is_bound_to(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(pid, sizeof(set), &set) < 0 ||
+	       (CPU_COUNT(&set) == 1 && CPU_ISSET((size_t)cpu, &set));
+}
+
+struct process {
+	int pid, parent, group;
+	char state;
+	unsigned long ticks;
+};
+
+static bool read_process(const char *name, struct process *p)
+{
+	unsigned long user = 0, system = 0;
+	char path[300], text[1024], *end;
+	ssize_t bytes;
+	int fd;
+
+	*p = (struct process){ .pid = atoi(name) };
+	snprintf(path, sizeof(path), "/proc/%s/stat", name);
+	fd = p->pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return false;
+	bytes = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	end = strrchr(text, ')');
+	if (!end || sscanf(end, ") %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &p->state,
+			   &p->parent, &p->group, &user, &system) != 5)
+		return false;
+	p->ticks = user + system;
+	return p->state != 'Z' && p->state != 'X';
+}
+
+/* Calls fn with every process that has not ended. */
+static void each_process(void (*fn)(void *ctx, const struct process *p), void *ctx)
+{
+	struct dirent *entry;
+	struct process p;
+	DIR *dir = opendir("/proc");
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (read_process(entry->d_name, &p))
+			fn(ctx, &p);
+	closedir(dir);
+}
+
+struct search {
+	int parent, group, cpu; /* group: out, of the child of parent that leads one */
+	struct group found;
+};
+
+static void look_for_load(void *ctx, const struct process *p)
+{
+	struct search *s = ctx;
+
+	if (p->parent == s->parent && p->group == p->pid)
+		s->group = p->pid;
+}
+
+static void add_up(void *ctx, const struct process *p)
+{
+	struct search *s = ctx;
+
+	if (p->group != s->group)
+		return;
+	s->found.nr++;
+	s->found.ticks += p->ticks;
+	s->found.elsewhere |= p->pid != s->group && !is_bound_to(p->pid, s->cpu);
+}
+
+static struct group group_of(int group, int cpu)
+{
+	struct search s = { .group = group, .cpu = cpu };
+
+	each_process(add_up, &s);
+	return s.found;
+}
+
+/* The load's process group, once it works. */
+static int await_load(const struct run *run)
+{
+	struct search s = { .parent = run->pid };
+
+	for (int ms = 0; ms < PATIENCE_MS; ms += 20, sleep_ms(20)) {
+		each_process(look_for_load, &s);
+		if (s.group && group_of(s.group, 0).ticks > 2)
+			return s.group;
+	}
+	fail_msg("there is no load");
+	return 0;
+}
+
+static void stay_on_first(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpus[0], &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		_exit(98);
+}
+
+/* With -C the load is there, and where it may not be, that is said. */
+static void test_load_is_on_the_cpus(void **state)
+{
+	char arguments[64], words[64];
+	struct run run;
+	int group;
+
+	(void)state;
+	find_own_cpus();
+	if (cpus[0] == cpus[1]) {
+		printf("skip: the load's CPUs: there is but one to choose from\n");
+		skip();
+	}
+	snprintf(arguments, sizeof(arguments), "-d 60 -C %d", cpus[1]);
+	start(&run, arguments, NULL);
+	group = await_load(&run);
+	assert_int_equal(group_of(group, cpus[1]).elsewhere, false);
+	kill(run.pid, SIGINT);
+	assert_int_equal(finish(&run), 0);
+	assert_string_equal(run.complaints, "");
+	free(run.complaints);
+
+	snprintf(arguments, sizeof(arguments), "-d 0.1 -C %d,%d", cpus[0], cpus[1]);
+	snprintf(words, sizeof(words), "may not run on CPU %d (", cpus[1]);
+	start(&run, arguments, stay_on_first);
+	assert_int_equal(finish(&run), 0);
+	assert_non_null(strstr(run.complaints, words));
+	assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+	free(run.complaints);
+
+	/* A CPU that is not there is one line, too. */
+	start(&run, "-d 0.1 -C 65535", NULL);
+	assert_int_equal(finish(&run), 1);
+	assert_non_null(strstr(run.complaints, "CPU 65535 does not exist"));
+	assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+	free(run.complaints);
+}
+
+static void await_stop(const struct run *run)
+{
+	int status;
+
+	assert_int_equal(waitpid(run->pid, &status, WUNTRACED), run->pid);
+	assert_true(WIFSTOPPED(status));
+}
+
+/* Ctrl-Z stops csw-sample and not the load, which is in no process group of the terminal's; SIGSTOP
+ * cannot even be seen. The load rests all the same, goes on with SIGCONT, and does not survive. */
+static void test_load_stops_and_ends(void **state)
+{
+	const int signals[] = { SIGTSTP, SIGSTOP };
+	unsigned long before;
+	struct run run;
+	int group;
+
+	(void)state;
+	start(&run, "-d 60", NULL);
+	group = await_load(&run);
+	for (size_t i = 0; i < 2; i++) {
+		kill(run.pid, signals[i]);
+		await_stop(&run);
+		sleep_ms(600); /* it notices within a quarter of a second */
+		before = group_of(group, 0).ticks;
+		sleep_ms(500);
+		assert_in_range(group_of(group, 0).ticks - before, 0, 1);
+		kill(run.pid, SIGCONT);
+		for (int ms = 0; ms < PATIENCE_MS && group_of(group, 0).ticks < before + 5;
+		     ms += 20)
+			sleep_ms(20);
+		assert_true(group_of(group, 0).ticks >= before + 5);
+	}
+	kill(run.pid, SIGKILL);
+	assert_int_equal(finish(&run), 1000 + SIGKILL);
+	for (int ms = 0; ms < PATIENCE_MS && group_of(group, 0).nr; ms += 20)
+		sleep_ms(20);
+	assert_int_equal(group_of(group, 0).nr, 0);
+	free(run.complaints);
+}
+
+#define LOAD_WORD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
+
+/* No new thread, or not even a process, as at a limit on their number. What clone3 is
+ * for is not to be seen from outside: libc does without it. The flags lie in the lower half, which
+ * comes first on the machines that there are tests for. */
+static void forbid(bool processes)
+{
+	struct sock_filter code[] = {
+		LOAD_WORD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		LOAD_WORD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, processes ? ~0u : CLONE_THREAD, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | EAGAIN),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(97);
+}
+
+static void forbid_threads(void)
+{
+	forbid(false);
+}
+
+static void forbid_processes(void)
+{
+	forbid(true);
+}
+
+/* Then the machine's own switches are what there is, and that is said, with the remedy. */
+static void test_load_that_cannot_start(void **state)
+{
+	void (*const limits[])(void) = { forbid_threads, forbid_processes };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct run run;
+		int status;
+
+		start(&run, "-d 0.1", limits[i]);
+		status = finish(&run);
+		if (status == 97) {
+			printf("skip: a load that cannot start: no system call can be forbidden "
+			       "here\n");
+			free(run.complaints);
+			skip();
+		}
+		assert_int_equal(status, 0);
+		assert_non_null(strstr(run.complaints, "the load of calibrate cannot start"));
+		assert_non_null(strstr(run.complaints, "ulimit -u"));
+		assert_non_null(strstr(run.complaints, "only the machine's own switches"));
+		assert_ptr_equal(strchr(run.complaints, '\n'), strrchr(run.complaints, '\n'));
+		free(run.complaints);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest simulated[] = {
-		cmocka_unit_test(test_amd),        cmocka_unit_test(test_intel),
-		cmocka_unit_test(test_spurious),   cmocka_unit_test(test_no_proxies),
-		cmocka_unit_test(test_blind_idle), cmocka_unit_test(test_too_few),
-		cmocka_unit_test(test_refused),    cmocka_unit_test(test_command),
+		cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_intel),
+		cmocka_unit_test(test_spurious),
+		cmocka_unit_test(test_no_proxies),
+		cmocka_unit_test(test_blind_idle),
+		cmocka_unit_test(test_too_few),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test_setup_teardown(test_cpus_come_and_go, tree_setup, tree_teardown),
 	};
 	const struct CMUnitTest real[] = {
 		cmocka_unit_test(test_tid_change),
 		cmocka_unit_test(test_page_faults),
+		cmocka_unit_test(test_load_is_on_the_cpus),
+		cmocka_unit_test(test_load_stops_and_ends),
+		cmocka_unit_test(test_load_that_cannot_start),
 	};
 
 	if (argc < 2 || strcmp(argv[1], "kernel") != 0)

@@ -708,6 +708,8 @@ static void test_trigger_and_events(void **state)
 	assert_null(json_object_get(trigger, "forced"));
 	json_decref(report);
 	expect("report -i x --force", 2, NULL, "leave out --force");
+	expect("calibrate --trigger=seg_load --force", 2, NULL,
+	       "what is known not to work is calibrated all the same: leave out --force");
 }
 
 /* Every view has the same sum, and only rows of its own. */
@@ -1118,6 +1120,7 @@ static void test_completion(void **state)
 		skip();
 	}
 	expect_completion("csw-sample ", "list doctor verify calibrate report slices help");
+	expect_completion("csw-sample help ", "list doctor verify calibrate report slices");
 	expect_completion("csw-sample --his", "--histogram");
 	expect_completion("csw-sample --form", "--format=");
 	expect_completion("csw-sample --mixed=l", "last");
@@ -1273,6 +1276,9 @@ static void test_help_is_what_works(void **state)
 		{ "slices", SIM, "--header", "", false },
 		{ "slices", SIM, "--delay", "=1", false },
 		{ "slices", SIM, "--interval", "=100", false },
+		{ "calibrate", SIM "--trigger=switch -d 0.1 ", "--force", "", false },
+		{ "calibrate", SIM "--trigger=switch -d 0.1 ", "--pid", "=1", false },
+		{ "calibrate", SIM "--trigger=switch -d 0.1 ", "--quiet", "", true },
 		{ "", SIM, "--header", "", false },
 		{ "", SIM, "--time", "=1,2", false },
 	};
@@ -1304,7 +1310,8 @@ static void test_help_is_what_works(void **state)
 
 static void test_help_of_commands(void **state)
 {
-	static const char *const commands[] = { "list", "doctor", "verify", "report", "slices" };
+	static const char *const commands[] = { "list",      "doctor", "verify",
+						"calibrate", "report", "slices" };
 	char args[64], *help, *same;
 
 	(void)state;

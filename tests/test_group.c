@@ -768,6 +768,24 @@ static void test_offline_cpu(void **state)
 	}
 }
 
+/* The event of one kind of core, and no -C: the CPUs that have it are named. */
+static void test_other_kind_of_core(void **state)
+{
+	struct csw_plan plan = the_plan;
+	struct csw_error err;
+	bool opened;
+
+	(void)state;
+	plan.trigger.event.type = 10;
+	plan.trigger.event.flags = CSW_EVENT_HARDWARE;
+	tree_file("/sys/bus/event_source/devices/cpu_atom/type", "10\n");
+	tree_file("/sys/bus/event_source/devices/cpu_atom/cpus", "1-2\n");
+	assert_int_equal(run_failing_plan(&plan, EVENT_OPEN, 1, -ENOENT, false, &err, &opened),
+			 -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "on CPUs 1-2 only, and CPU 0 has another"));
+	assert_non_null(strstr(err.text, "-C 1-2"));
+}
+
 static void check_cpus(struct csw_driver *drv, unsigned missed, unsigned gone)
 {
 	struct csw_driver_facts facts;
@@ -1245,6 +1263,7 @@ int main(void)
 		ON_FAKE(test_map_fails),
 		ON_FAKE(test_rings_are_halved),
 		ON_FAKE(test_ring_wish_is_refused),
+		ON_FAKE(test_other_kind_of_core),
 		ON_FAKE(test_cpus_come_and_go),
 		ON_FAKE(test_ioctl_fails),
 		ON_FAKE(test_read_fails),

@@ -440,6 +440,43 @@ static void test_cpu_for(void **state)
 	assert_int_equal(csw_sysfs_cpu_for(PERF_TYPE_SOFTWARE), 2);
 	tree_file(PMUS "cpu_atom/cpus", "\n"); /* all of them offline */
 	assert_int_equal(csw_sysfs_cpu_for(10), 2);
+	/* The other kind of core has the type of raw codes. */
+	assert_int_equal(csw_sysfs_cpu_for(PERF_TYPE_RAW), 2);
+	tree_file(PMUS "cpu_core/type", "4\n");
+	tree_file(PMUS "cpu_core/cpus", "4-15\n");
+	assert_int_equal(csw_sysfs_cpu_for(PERF_TYPE_RAW), 4);
+	assert_int_equal(csw_sysfs_cpu_for(PERF_TYPE_SOFTWARE), 2);
+}
+
+static bool is_partial(const char *online, const char *cpus)
+{
+	char list[CSW_SYSFS_LIST_BYTES];
+
+	tree_file("/sys/devices/system/cpu/online", online);
+	tree_file(PMUS "cpu_atom/cpus", cpus);
+	if (!csw_sysfs_pmu_is_partial(10, list, sizeof(list)))
+		return false;
+	assert_memory_equal(list, cpus, strlen(list));
+	return true;
+}
+
+static void test_partial_pmu(void **state)
+{
+	char list[CSW_SYSFS_LIST_BYTES];
+
+	(void)state;
+	assert_false(csw_sysfs_pmu_is_partial(10, list, sizeof(list))); /* nothing says anything */
+	make_pmus();
+	assert_false(is_partial("0-3\n", "0-3\n"));
+	assert_false(is_partial("1,3\n", "0-3,8\n")); /* some of its own are offline */
+	assert_true(is_partial("0-3\n", "1-3\n"));
+	assert_true(is_partial("0-3\n", "0,2-3\n"));
+	assert_true(is_partial("0-3\n", "0-2\n"));
+	assert_true(is_partial("0-3\n", "4-5\n"));
+	assert_false(is_partial("0-3\n", "\n"));
+	assert_false(is_partial("0-3\n", "rubbish\n"));
+	assert_false(csw_sysfs_pmu_is_partial(9, list, sizeof(list)));
+	assert_false(csw_sysfs_pmu_is_partial(PERF_TYPE_SOFTWARE, list, sizeof(list)));
 }
 
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
@@ -463,6 +500,7 @@ int main(void)
 		WITH_TREE(test_event_refused),
 		WITH_TREE(test_event_long),
 		WITH_TREE(test_cpu_for),
+		WITH_TREE(test_partial_pmu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -482,6 +482,21 @@ static void test_arm_threads(void **state)
 	assert_string_equal(take("auto", 1).event.became, "switch (context-switches)");
 }
 
+/* Two kinds of cores: what one of them has does not count on the other, so it is no trigger for all
+ * CPUs, and for some only to whoever says which. */
+static void test_arm_two_kinds(void **state)
+{
+	struct csw_trigger t;
+
+	(void)state;
+	arm_machine("CONFIG_PID_IN_CONTEXTIDR=y\n");
+	tree_file("/sys/devices/system/cpu/online", "0-3\n");
+	t = take("tid_change", 1);
+	assert_string_equal(t.event.became,
+			    "armv8_pmuv3_0/cid_write_retired/ 0xb (on CPUs 0-1 only: use -C)");
+	assert_string_equal(take("auto", 1).event.became, "switch (context-switches)");
+}
+
 static void test_arm_without_contextidr(void **state)
 {
 	(void)state;
@@ -680,10 +695,15 @@ int main(void)
 						ON_MACHINE(test_period_floor) };
 	const struct CMUnitTest skl[] = { ON_MACHINE(test_page_table_isolation) };
 	const struct CMUnitTest none[] = {
-		ON_MACHINE(test_by_cpu),       ON_MACHINE(test_arm_models),
-		ON_MACHINE(test_arm_threads),  ON_MACHINE(test_arm_without_contextidr),
-		ON_MACHINE(test_arm_watches),  ON_MACHINE(test_arm_processes),
-		ON_MACHINE(test_arm_unlisted), ON_MACHINE(test_skymont),
+		ON_MACHINE(test_by_cpu),
+		ON_MACHINE(test_arm_models),
+		ON_MACHINE(test_arm_threads),
+		ON_MACHINE(test_arm_two_kinds),
+		ON_MACHINE(test_arm_without_contextidr),
+		ON_MACHINE(test_arm_watches),
+		ON_MACHINE(test_arm_processes),
+		ON_MACHINE(test_arm_unlisted),
+		ON_MACHINE(test_skymont),
 		ON_MACHINE(test_rates),
 	};
 	const struct CMUnitTest command[] = { cmocka_unit_test(test_command),

@@ -10,6 +10,7 @@
 #include "drivers/perf/sys.h"
 #include "engine/error.h"
 #include "engine/spec.h"
+#include "engine/sysfs.h"
 #include "engine/tryout.h"
 
 #define RING_PARTS_PER_WAKEUP                                                                      \
@@ -141,7 +142,7 @@ static unsigned count_watches(const struct csw_plan *plan)
 static int explain(int code, const struct csw_event *event, unsigned cpu,
 		   const struct csw_plan *plan, unsigned fitting, struct csw_error *err)
 {
-	char why[512];
+	char why[512], list[CSW_SYSFS_LIST_BYTES];
 
 	switch (-code) {
 	case EACCES:
@@ -161,6 +162,12 @@ static int explain(int code, const struct csw_event *event, unsigned cpu,
 				     plan->multiplex ? ", with --multiplex so many per set" : "");
 	case ENOENT:
 	case EOPNOTSUPP:
+		if (csw_sysfs_pmu_is_partial(event->type, list, sizeof(list)))
+			return csw_error_set(
+				err, -EOPNOTSUPP,
+				"event %s can be counted on CPUs %s only, and CPU %u "
+				"has another kind of core: count on those alone, -C %s",
+				event->name, list, cpu, list);
 		if (is_hardware(event))
 			return csw_error_set(err, -EOPNOTSUPP,
 					     "event %s cannot be counted on CPU %u: %s",

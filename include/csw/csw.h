@@ -478,6 +478,7 @@ struct csw_calibration {
 	uint64_t judged;   /* ... of which so many: the others left no record, or lie
 			      beside one that did not */
 	struct csw_kind_calibration kinds[CSW_SWITCH_KINDS];
+	uint32_t cpus_missed, cpus_gone; /* as csw_summary's: what ran there then is not judged */
 };
 
 /* Counts the occurrences of an event (a trigger's name, or any event's) per context switch, by the

@@ -108,7 +108,7 @@ _csw_sample() {
 		return
 		;;
 	help)
-		((${#words[@]} == 2)) && _csw_sample_add "" "list doctor verify report slices" "$cur"
+		((${#words[@]} == 2)) && _csw_sample_add "" "list doctor verify calibrate report slices" "$cur"
 		return
 		;;
 	esac
