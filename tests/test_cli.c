@@ -327,13 +327,6 @@ static void remove_file(const char *name)
 	unlink(path);
 }
 
-static void sleep_ms(int ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * NS_PER_MS };
-
-	nanosleep(&t, NULL);
-}
-
 /* ---- help and the commands ---- */
 
 static void test_help_teaches(void **state)

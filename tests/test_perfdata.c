@@ -655,6 +655,14 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 	pd_switch(&m->w, attr, &id, false, false, pid, tid);
 }
 
+/* Ready for records: the little order, with a header that can be finished. */
+static void make_group(struct made *m)
+{
+	make(m, false, false);
+	group(m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m->w);
+}
+
 /* 11 and 12 of process 10 take turns on CPU 0: 7 faults and 3, 1000 ns each. 12 exits with the
  * last. */
 static void two_threads(struct made *m)
@@ -681,6 +689,13 @@ static void two_threads(struct made *m)
 	pd_round(&m->w);
 }
 
+static void make_two_threads(struct made *m)
+{
+	make_group(m);
+	two_threads(m);
+	done(m);
+}
+
 static void check_two_threads(const struct result *r, bool times)
 {
 	assert_int_equal(r->open, 0);
@@ -699,6 +714,19 @@ static void check_two_threads(const struct result *r, bool times)
 	assert_int_equal(r->sum.exact_ns, r->sum.oncpu_ns);
 }
 
+/* The file from its header on. */
+static void read_two_threads(struct made *m, bool times)
+{
+	struct result r;
+
+	pd_head(&m->w);
+	two_threads(m);
+	done(m);
+	read_result(&r, m->path);
+	check_two_threads(&r, times);
+	drop(m, &r);
+}
+
 /* Both orders, both modes, all that a reading can hold, events with and without ids. */
 static void test_forms(void **state)
 {
@@ -713,36 +741,24 @@ static void test_forms(void **state)
 			(bits & 8 ? PERF_FORMAT_TOTAL_TIME_ENABLED |
 					    PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST
 				  : 0);
-		struct result r;
 		struct made m;
 
 		make(&m, bits & 1, bits & 2);
 		group(&m, wide | extra[bits >> 4], format);
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
-		read_result(&r, m.path);
-		check_two_threads(&r, true);
-		drop(&m, &r);
+		read_two_threads(&m, true);
 	}
 }
 
 /* The ids say whose a value is, also where the next sample has them in another order. */
 static void test_values_change_places(void **state)
 {
-	struct result r;
 	struct made m;
 
 	(void)state;
 	make(&m, false, false);
 	m.turned = true;
 	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
-	read_result(&r, m.path);
-	check_two_threads(&r, true);
-	drop(&m, &r);
+	read_two_threads(&m, true);
 }
 
 /* Page faults of a cgroup's row; -1: there is none. */
@@ -803,11 +819,7 @@ static void test_samples_without_cgroups(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_CGROUP, NULL, NULL);
 	assert_int_equal(r.open, -EOPNOTSUPP);
 	assert_non_null(strstr(r.err.text, "--all-cgroups"));
@@ -821,19 +833,13 @@ static void test_attr_sizes(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct result r;
 		struct made m;
 
 		make(&m, i % 2, i % 3 == 0);
 		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
 		for (unsigned k = 0; k < m.w.nr_attrs; k++)
 			m.w.attrs[k].bytes = sizes[i];
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
-		read_result(&r, m.path);
-		check_two_threads(&r, true);
-		drop(&m, &r);
+		read_two_threads(&m, true);
 	}
 }
 
@@ -856,48 +862,53 @@ static void test_switches_by_samples(void **state)
 	drop(&m, &r);
 }
 
+static void add_tracepoint(struct made *m)
+{
+	m->w.attrs[m->w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = 300,
+		.period = 1,
+		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
+		.flags = PD_SAMPLE_ID_ALL,
+		.name = "sched:sched_switch",
+		.ids = { IDS },
+		.nr_ids = 1,
+	};
+}
+
+/* exits: then the kernel's sample is of nobody. */
+static void put_tracepoint(struct made *m, uint64_t time, int32_t prev, int32_t next, bool sleeps,
+			   bool exits)
+{
+	uint32_t tids[] = { (uint32_t)prev, (uint32_t)next };
+	int32_t tid = exits ? -1 : prev;
+	unsigned char raw[68] = { 0 };
+
+	for (unsigned i = 0; i < 2 && m->w.swap; i++)
+		tids[i] = __builtin_bswap32(tids[i]);
+	memcpy(raw + 24, &tids[0], 4);
+	raw[32] = sleeps; /* prev_state */
+	memcpy(raw + 56, &tids[1], 4);
+	pd_sample(&m->w, &m->w.attrs[0],
+		  &(struct pd_sample){ .id = { .pid = tid, .tid = tid, .time = time, .id = IDS },
+				       .raw = raw,
+				       .raw_bytes = 68 });
+}
+
 /* sched:sched_switch says who leaves and who comes, the one who exits too. */
 static void test_switches_by_tracepoint(void **state)
 {
 	for (unsigned swap = 0; swap < 2; swap++) {
-		struct pd_attr *attr;
 		struct result r;
 		struct made m;
 
 		(void)state;
 		make(&m, swap, false);
-		m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
-			.type = PERF_TYPE_TRACEPOINT,
-			.config = 300,
-			.period = 1,
-			.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
-			.flags = PD_SAMPLE_ID_ALL,
-			.name = "sched:sched_switch",
-			.ids = { IDS },
-			.nr_ids = 1,
-		};
-		attr = &m.w.attrs[0];
+		add_tracepoint(&m);
 		pd_head(&m.w);
-		for (uint32_t i = 0; i < 5; i++) {
-			uint32_t tid = i % 2 ? 11 : 12, next = i % 2 ? 12 : 11;
-			unsigned char raw[68] = { 0 };
-
-			if (swap) {
-				tid = __builtin_bswap32(tid);
-				next = __builtin_bswap32(next);
-			}
-			memcpy(raw + 24, &tid, 4);
-			raw[32] = i % 2; /* prev_state */
-			memcpy(raw + 56, &next, 4);
-			tid = i % 2 ? 11 : 12;
-			pd_sample(&m.w, attr,
-				  &(struct pd_sample){ .id = { .pid = i == 4 ? -1 : (int32_t)tid,
-							       .tid = i == 4 ? -1 : (int32_t)tid,
-							       .time = 1000 * (i + 1),
-							       .id = IDS },
-						       .raw = raw,
-						       .raw_bytes = 68 });
-		}
+		for (uint32_t i = 0; i < 5; i++)
+			put_tracepoint(&m, 1000 * (i + 1), i % 2 ? 11 : 12, i % 2 ? 12 : 11, i % 2,
+				       i == 4);
 		done(&m);
 		read_result(&r, m.path);
 		assert_int_equal(r.open, 0);
@@ -911,19 +922,6 @@ static void test_switches_by_tracepoint(void **state)
 	}
 }
 
-static void put_tracepoint(struct made *m, uint64_t time, int32_t prev, int32_t next)
-{
-	unsigned char raw[68] = { 0 };
-
-	memcpy(raw + 24, &prev, 4);
-	raw[32] = 1;
-	memcpy(raw + 56, &next, 4);
-	pd_sample(&m->w, &m->w.attrs[0],
-		  &(struct pd_sample){ .id = { .pid = prev, .tid = prev, .time = time, .id = IDS },
-				       .raw = raw,
-				       .raw_bytes = 68 });
-}
-
 /* 12 comes and 13 leaves: a sample is missing, and who ran when nobody knows. */
 static void test_missing_tracepoint(void **state)
 {
@@ -932,21 +930,12 @@ static void test_missing_tracepoint(void **state)
 
 	(void)state;
 	make(&m, false, false);
-	m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = 300,
-		.period = 1,
-		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
-		.flags = PD_SAMPLE_ID_ALL,
-		.name = "sched:sched_switch",
-		.ids = { IDS },
-		.nr_ids = 1,
-	};
+	add_tracepoint(&m);
 	pd_head(&m.w);
-	put_tracepoint(&m, 1000, 12, 11);
-	put_tracepoint(&m, 2000, 11, 12);
-	put_tracepoint(&m, 3000, 13, 11);
-	put_tracepoint(&m, 4000, 11, 12);
+	put_tracepoint(&m, 1000, 12, 11, true, false);
+	put_tracepoint(&m, 2000, 11, 12, true, false);
+	put_tracepoint(&m, 3000, 13, 11, true, false);
+	put_tracepoint(&m, 4000, 11, 12, true, false);
 	done(&m);
 	read_result(&r, m.path);
 	assert_int_equal(row_value(&r, 11, NULL, "oncpu_ns"), 2000);
@@ -965,9 +954,7 @@ static void test_rings_in_any_order(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	for (uint64_t round = 0; round < 10; round++) {
 		for (uint32_t cpu = 2; cpu-- > 0;) {
 			for (uint64_t i = 0; i < 5; i++) {
@@ -1001,9 +988,7 @@ static void test_lost(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	leave(&m, 0, 1000, 1, 1, 2, 2, 1, 0);
 	leave(&m, 0, 2000, 2, 2, 1, 1, 2, 10);
 	pd_lost(&m.w, &m.w.attrs[0], &(struct pd_id){ .time = 4000, .id = IDS }, 6);
@@ -1192,11 +1177,7 @@ static void test_broken_headers(void **state)
 		struct result r;
 		struct made m;
 
-		make(&m, false, false);
-		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
+		make_two_threads(&m);
 		set_u64(m.path, damages[i].at, damages[i].value);
 		read_result(&r, m.path);
 		if (r.open >= 0 && r.damage >= 0)
@@ -1223,11 +1204,7 @@ static void test_window_of_time(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
 	assert_int_equal(row_value(&r, 12, "page-faults", "value"), 3);
 	assert_int_equal(row_value(&r, 11, "page-faults", "value"), 7);
@@ -1255,9 +1232,7 @@ static void test_time_from_the_first_sample(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	pd_switch(&m.w, &m.w.attrs[0], &early, true, false, 10, 12);
 	early.tid = 12;
 	early.time++;
@@ -1309,11 +1284,7 @@ static void test_window_without_a_record(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
 		struct csw_opts opts = { .size = sizeof(opts),
 					 .input = m.path,
@@ -1343,11 +1314,7 @@ static void test_scope(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
 	assert_int_equal(row_value(&r, 12, "page-faults", "value"), 6);
 	assert_int_equal(row_value(&r, 11, "page-faults", "value"), -1);
@@ -1383,11 +1350,7 @@ static void test_slices_add_up(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_slice, &all);
 	for (int32_t tid = 11; tid <= 12; tid++) {
 		assert_int_equal(all.ns[tid - 11], row_value(&r, tid, NULL, "oncpu_ns"));
@@ -1414,11 +1377,7 @@ static void test_receiver_refuses(void **state)
 	int ret = 1;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	opts.input = m.path;
 	assert_int_equal(csw_open(&s, NULL, NULL, &opts, &err), 0);
 	assert_int_equal(csw_on_slice(s, refuse_slice, NULL, &err), 0);
@@ -1447,9 +1406,7 @@ static void test_memory_is_bounded(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	for (uint64_t i = 0; i < 100000; i++)
 		leave(&m, i % 2, 1000 * i + (i % 7) * 500, 1, 1, 2, 2, i, i);
 	done(&m);
