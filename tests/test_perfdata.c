@@ -566,6 +566,9 @@ static void test_malformed_real_files(void **state)
 struct made {
 	struct pd w;
 	bool turned; /* see leave */
+	bool narrow; /* switch records of single threads */
+	bool samples_only;
+	int64_t shift; /* by so much the trigger's samples have another time than the records */
 	char path[32];
 };
 
@@ -634,6 +637,7 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 	ids[f] = IDS + 2 + cpu;
 	values[t] = time;
 	ids[t] = IDS + 4 + cpu;
+	id.time += (uint64_t)m->shift;
 	pd_sample(&m->w, attr,
 		  &(struct pd_sample){ .id = id,
 				       .values = values,
@@ -645,14 +649,20 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 				       .raw = "raw",
 				       .raw_bytes = 4,
 				       .cgroup = CGROUPS + (uint64_t)(tid < 0 ? 12 : tid) });
-	if (!(attr->flags & PD_CONTEXT_SWITCH))
+	if (m->samples_only || !(attr->flags & PD_CONTEXT_SWITCH))
 		return;
-	id.time++;
-	pd_switch(&m->w, attr, &id, true, tid == 11, next_pid, next_tid);
+	id.time = time + 1;
+	if (m->narrow)
+		pd_switch_of_thread(&m->w, attr, &id, true);
+	else
+		pd_switch(&m->w, attr, &id, true, tid == 11, next_pid, next_tid);
 	id.pid = next_pid;
 	id.tid = next_tid;
 	id.time++;
-	pd_switch(&m->w, attr, &id, false, false, pid, tid);
+	if (m->narrow)
+		pd_switch_of_thread(&m->w, attr, &id, false);
+	else
+		pd_switch(&m->w, attr, &id, false, false, pid, tid);
 }
 
 /* Ready for records: the little order, with a header that can be finished. */
@@ -979,6 +989,124 @@ static void test_rings_in_any_order(void **state)
 	assert_int_equal(json_array_size(json_object_get(by_cpu.report, "rows")), 2);
 	json_decref(by_cpu.report);
 	drop(&m, &r);
+}
+
+/* ---- samples whose time another recorder's clock has filled in ---- */
+
+#define LIMIT CSW_PERF_SAMPLE_TO_SWITCH_NS
+
+/* When samples ended slices, each time once: a slice of several owners is told for each of them. */
+struct ends {
+	unsigned nr;
+	uint64_t ns[8];
+};
+
+static int add_end(void *ctx, const struct csw_slice *slice)
+{
+	struct ends *all = ctx;
+
+	if (all->nr && all->ns[all->nr - 1] == slice->to_ns)
+		return 0;
+	assert_true(all->nr < 8);
+	all->ns[all->nr++] = slice->to_ns;
+	return 0;
+}
+
+/* 11 runs for long and 12 for a short while. Where every sample's time is off by `shift`, its slice
+ * ends `ends_at` from the true time. */
+static void check_shifted(int64_t shift, bool narrow, int64_t ends_at)
+{
+	const uint64_t ms = 1000000;
+	const uint64_t times[] = { 20 * ms, 60 * ms, 61 * ms, 90 * ms, 92 * ms };
+	struct ends ends = { .nr = 0 };
+	struct result r;
+	struct made m;
+
+	make_group(&m);
+	m.shift = shift;
+	m.narrow = narrow;
+	for (unsigned i = 0; i < 5; i++) {
+		int32_t tid = i % 2 ? 11 : 12, next = i % 2 ? 12 : 11;
+
+		leave(&m, 0, times[i], 10, tid, 10, next, i, 10 * i);
+	}
+	done(&m);
+	read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_end, &ends);
+	assert_int_equal(ends.nr, 5);
+	for (unsigned i = 1; i < 5; i++)
+		assert_int_equal(ends.ns[i - 1], times[i] + (uint64_t)ends_at);
+	if (!narrow) {
+		/* The time up to the last sample, and what SWITCH_IN and the end add. */
+		assert_in_range(row_value(&r, 11, NULL, "oncpu_ns"), 68 * ms, 70 * ms);
+		assert_in_range(row_value(&r, 12, NULL, "oncpu_ns"), 2 * ms, 4 * ms);
+		assert_int_equal(row_value(&r, 11, "page-faults", "value"), 20);
+		assert_int_equal(row_value(&r, 12, "page-faults", "value"), 20);
+		assert_int_equal(r.sum.exact_ns, r.sum.oncpu_ns);
+	}
+	drop(&m, &r);
+}
+
+/* Of a SWITCH_OUT that is 1 behind its sample. */
+static void test_sample_of_another_clock(void **state)
+{
+	(void)state;
+	for (int narrow = 0; narrow < 2; narrow++) {
+		check_shifted(0, narrow, 0);
+		/* ahead */
+		check_shifted(1, narrow, 1);
+		check_shifted(2, narrow, 1);
+		check_shifted(INT64_MAX / 2, narrow, 1);
+		/* behind, by less than may lie between a sample and its SWITCH_OUT, and by more */
+		check_shifted(1 - LIMIT, narrow, 1 - LIMIT);
+		check_shifted(-LIMIT, narrow, 1);
+		check_shifted(-900000, narrow, 1);
+	}
+}
+
+/* Records that are no SWITCH_OUT say nothing of when the sample before them was taken but that it
+ * was not later; COMM has its bit for something else. Another sample does not even say that. */
+static void test_sample_before_no_switch(void **state)
+{
+	enum { SWITCH_IN, COMM, SAMPLE, NR_KINDS };
+	const uint64_t sampled = 1000000, next = sampled + 10 * LIMIT;
+
+	(void)state;
+	assert_int_equal(PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_MISC_SWITCH_OUT);
+	for (unsigned kind = 0; kind < 2 * NR_KINDS; kind++) {
+		const struct pd_attr *attr;
+		struct pd_id id = { .pid = 10, .tid = 11, .time = next, .id = IDS };
+		struct ends ends = { .nr = 0 };
+		bool later = kind >= NR_KINDS;
+		struct result r;
+		struct made m;
+
+		make_group(&m);
+		attr = &m.w.attrs[0];
+		leave(&m, 0, 1000, 10, 12, 10, 11, 40, 0);
+		m.samples_only = true;
+		m.shift = later ? 11 * LIMIT : 0;
+		leave(&m, 0, sampled, 10, 11, 10, 11, 41, 7);
+		m.shift = 0;
+		if (kind % NR_KINDS == SWITCH_IN) {
+			pd_switch(&m.w, attr, &id, false, false, 10, 11);
+		} else if (kind % NR_KINDS == SAMPLE) {
+			leave(&m, 0, next, 10, 11, 10, 11, 42, 8);
+		} else {
+			pd_begin(&m.w, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+			pd_u32(&m.w, 10);
+			pd_u32(&m.w, 11);
+			pd_text(&m.w, "new", 8);
+			pd_sample_id(&m.w, attr, &id);
+			pd_end(&m.w);
+		}
+		done(&m);
+		read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_end, &ends);
+		assert_true(ends.nr >= 1);
+		assert_int_equal(ends.ns[0], !later                      ? sampled
+					     : kind % NR_KINDS == SAMPLE ? next + LIMIT
+									 : next);
+		drop(&m, &r);
+	}
 }
 
 /* From the loss on, nothing is anybody's until the next sample. */
@@ -1518,6 +1646,8 @@ int main(void)
 		cmocka_unit_test(test_switches_by_tracepoint),
 		cmocka_unit_test(test_missing_tracepoint),
 		cmocka_unit_test(test_rings_in_any_order),
+		cmocka_unit_test(test_sample_of_another_clock),
+		cmocka_unit_test(test_sample_before_no_switch),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_samples),
 		cmocka_unit_test(test_compressed),
