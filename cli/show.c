@@ -177,10 +177,18 @@ static int look_for_threads(struct csw_show *show, const struct csw_session *s,
 	return 0;
 }
 
+static void note_broken(struct csw_show *show, const struct csw_summary *summary)
+{
+	if (summary->broken && !show->broken)
+		csw_complain("the numbers do not add up, do not trust them: %s",
+			     summary->broken_why);
+	show->broken |= summary->broken;
+}
+
 static int show_table(struct csw_show *show, const struct csw_session *s, bool alone)
 {
 	struct csw_table_opts opts = csw_run_table_opts(show->o);
-	struct csw_summary summary = { .broken = 1 };
+	struct csw_summary summary;
 	struct csw_table *table;
 	struct csw_error err = { .code = 0 };
 	int ret = csw_table_open(&table, s, show->o->by, &opts, &err);
@@ -189,6 +197,8 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 		csw_table_summary(table, &summary, sizeof(summary));
 		note(show, &summary);
 		ret = print(show, table, &summary, alone, &err);
+		if (ret == 0)
+			note_broken(show, &summary);
 	}
 	csw_table_close(table);
 	if (ret == 0)
@@ -201,9 +211,6 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 	if (ret < 0)
 		return ret;
 	show->nr++;
-	if (summary.broken && !show->broken)
-		csw_complain("the numbers do not add up, see the report's end; do not trust them");
-	show->broken |= summary.broken;
 	return 0;
 }
 

@@ -447,7 +447,6 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->simulated = (s->ops->caps & CSW_DRIVER_SIMULATED) != 0;
 	sum->sav = s->plan.trigger.sav;
 	sum->duration_ns = duration_ns(slicer, &sum->nr_cpus);
-	sum->broken = slicer->backwards;
 	sum->estimates = slicer->nr_estimates;
 	sum->mixed = s->plan.mixed;
 	sum->shared_ns = slicer->shared_ns;
@@ -505,6 +504,7 @@ int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t
 		.cgroups = s->plan.cgroups,
 		.cgroup_path = path_of,
 		.cgroup_ctx = (void *)(uintptr_t)s,
+		.wrong = s->slicer.is_wrong ? &s->slicer.wrong : NULL,
 	};
 	uint64_t totals[2 + CSW_COUNTERS_MAX], running_ns[CSW_COUNTERS_MAX];
 

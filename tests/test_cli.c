@@ -1231,6 +1231,97 @@ static void test_recording_of_nobody(void **state)
 	remove_file("rec");
 }
 
+/* One CPU, on which 10 and 20 take turns every second, with what the page faults and the task clock
+ * read at each switch. */
+static void make_counted_recording(const char *name, const uint64_t faults[4],
+				   const uint64_t clock_ns[4])
+{
+	static const uint64_t configs[] = { PERF_COUNT_SW_CONTEXT_SWITCHES,
+					    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_TASK_CLOCK };
+	static const char *const names[] = { "context-switches", "page-faults", "task-clock" };
+	static struct pd w;
+	char path[128];
+
+	memset(&w, 0, sizeof(w));
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	w.file = fopen(path, "w+e");
+	assert_non_null(w.file);
+	for (unsigned i = 0; i < 3; i++)
+		w.attrs[w.nr_attrs++] = (struct pd_attr){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = configs[i],
+			.period = i == 0,
+			.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+				       PERF_SAMPLE_CPU | PERF_SAMPLE_READ,
+			.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+			.flags = PD_SAMPLE_ID_ALL | (i == 0 ? PD_CONTEXT_SWITCH : 0),
+			.name = names[i],
+			.ids = { 100 + i },
+			.nr_ids = 1,
+		};
+	pd_head(&w);
+	for (unsigned i = 0; i < 4; i++) {
+		int32_t tid = i % 2 ? 20 : 10, next = 30 - tid;
+		struct pd_id id = {
+			.pid = tid, .tid = tid, .time = 1000000000ull * (1 + i), .id = 100
+		};
+
+		pd_sample(&w, w.attrs,
+			  &(struct pd_sample){
+				  .id = id,
+				  .values = (uint64_t[]){ 1 + i, faults[i], clock_ns[i] },
+				  .value_ids = (uint64_t[]){ 100, 101, 102 },
+				  .nr = 3,
+			  });
+		pd_switch(&w, w.attrs, &id, true, false, next, next);
+		id.pid = id.tid = next;
+		pd_switch(&w, w.attrs, &id, false, false, tid, tid);
+	}
+	pd_round(&w);
+	pd_finish(&w);
+	assert_int_equal(fclose(w.file), 0);
+}
+
+/* In all formats, and where CSV has no place for it, on standard error at least. */
+static void check_broken(const char *why)
+{
+	char text[512];
+	struct run run;
+	json_t *report;
+
+	snprintf(text, sizeof(text), "do not trust them: %s\n", why);
+	expect("report \"$DIR/rec\"", 3, text, why);
+	expect("report \"$DIR/rec\" --format=csv", 3, "kind", why);
+	start(&run, "report \"$DIR/rec\" --format=json");
+	finish(&run);
+	judge(&run, "report as JSON", 3, "", why);
+	report = json_loads(run.stdout_text, 0, NULL);
+	assert_non_null(report);
+	assert_string_equal(json_string_value(json_object_get(report, "broken")), why);
+	json_decref(report);
+	release(&run);
+}
+
+/* Whichever check fails is named. */
+static void test_broken_recording(void **state)
+{
+	static const uint64_t faults[] = { 5, 7, 9, 12 }, back[] = { 5, 7, 6, 12 };
+	static const uint64_t s = 1000000000, clocks[] = { 0, s, 2 * s, 3 * s };
+	static const uint64_t early[] = { 0, s, s / 2, 3 * s }, fast[] = { 0, s, 2 * s, 9 * s };
+
+	(void)state;
+	make_counted_recording("rec", faults, clocks);
+	expect("report \"$DIR/rec\"", 0, "conservation page-faults ok", NULL);
+	make_counted_recording("rec", back, clocks);
+	check_broken("a reading of page-faults was wrong, on CPU 0 it went back from 7 to 6");
+	make_counted_recording("rec", faults, early);
+	check_broken("a reading of task-clock was wrong, on CPU 0 it went back from 1000000000 to "
+		     "500000000");
+	make_counted_recording("rec", faults, fast);
+	check_broken("a clock shows more time than the CPUs had: task-clock");
+	remove_file("rec");
+}
+
 /* What --help of a command does not show is refused by it, by name. */
 static void test_help_is_what_works(void **state)
 {
@@ -2763,6 +2854,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_completion),
 		cmocka_unit_test(test_recording_usage),
 		cmocka_unit_test(test_recording_of_nobody),
+		cmocka_unit_test(test_broken_recording),
 		cmocka_unit_test(test_help_is_what_works),
 		cmocka_unit_test(test_help_of_commands),
 		cmocka_unit_test(test_json_of_lists),
