@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
+#include "cli/watch.h"
 
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
@@ -137,6 +138,7 @@ static void note(struct csw_show *show, const struct csw_summary *summary)
 	show->samples = keep * show->samples + summary->samples;
 	show->oncpu_ns = keep * show->oncpu_ns + summary->oncpu_ns;
 	show->exact_ns = keep * show->exact_ns + summary->exact_ns;
+	show->outside_ns = keep * show->outside_ns + summary->outside_ns;
 	show->lost = keep * show->lost + summary->lost;
 	show->throttled = keep * show->throttled + summary->throttled;
 	show->unseen = keep * show->unseen + summary->unseen;
@@ -284,15 +286,26 @@ int csw_show_last(struct csw_show *show, const struct csw_session *s)
 
 /* ---- what is said at the end ---- */
 
-static void say_nobody_ran(const struct csw_options *o)
+/* To end, a thread has to run: who has ended and did not run had ended before, unless that is lost.
+ */
+static void say_one_did_not_run(const struct csw_show *show, int32_t id, bool process)
 {
+	bool before = !show->lost && csw_watch_has_ended(id, process);
+
+	csw_complain("%s %d %s", process ? "process" : "thread", id,
+		     before ? "has ended before counting began" : "did not run meanwhile");
+}
+
+static void say_nobody_ran(const struct csw_show *show)
+{
+	const struct csw_options *o = show->o;
 	size_t kinds =
 		(o->pids.nr != 0) + (o->tids.nr != 0) + (o->cgroup != NULL) + (o->command != NULL);
 
 	if (kinds == 1 && o->pids.nr == 1)
-		csw_complain("process %d did not run meanwhile", o->pids.ids[0]);
+		say_one_did_not_run(show, o->pids.ids[0], true);
 	else if (kinds == 1 && o->tids.nr == 1)
-		csw_complain("thread %d did not run meanwhile", o->tids.ids[0]);
+		say_one_did_not_run(show, o->tids.ids[0], false);
 	else if (kinds == 1 && o->cgroup)
 		csw_complain("no thread of cgroup %s ran meanwhile", o->cgroup);
 	else
@@ -302,6 +315,9 @@ static void say_nobody_ran(const struct csw_options *o)
 /* What to try, by what took most away. */
 static const char *remedy(const struct csw_show *show)
 {
+	if (show->outside_ns > (show->oncpu_ns - show->exact_ns) / 2)
+		return "threads outside of this PID namespace have no number here and look like "
+		       "idle, run on the host or in its PID namespace (docker run --pid=host)";
 	if (show->lost && show->lost >= show->throttled && show->lost >= show->unseen)
 		return "records were lost, try a larger --ring-kib";
 	if (show->throttles && show->throttled >= show->unseen)
@@ -368,7 +384,7 @@ void csw_show_hint(const struct csw_show *show)
 			: show->by_switch ? "a longer run"
 					  : "--trigger=switch");
 	else if (scoped && !show->in_scope && !(o->command && (o->pids.nr || o->tids.nr)))
-		say_nobody_ran(o);
+		say_nobody_ran(show);
 	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
 		say_inexact(show);
 	else if (asks_for(o, "context-switches") || asks_for(o, "cs"))

@@ -711,7 +711,8 @@ static void check_namespace(struct doctor *d)
 	else if (d->namespaced)
 		tell(d, name, CSW_STATE_LIMITED,
 		     "run on the host, or in its PID namespace (docker run --pid=host)",
-		     "a separate one: threads outside have no number here and look like idle");
+		     "a separate one: threads outside have no number here and look like idle, so "
+		     "that both are in the row [unknown] outside");
 	else
 		tell(d, name, CSW_STATE_OK, NULL, "the machine's own: every thread is visible");
 }

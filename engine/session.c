@@ -471,6 +471,8 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->slices = slicer->slices;
 	sum->switches_unseen = slicer->unseen_switches;
 	sum->owner_disagreements = slicer->owner_disagreements;
+	if (slicer->tasks.zero == CSW_ROW_UNKNOWN)
+		sum->outside_ns = csw_aggregation_row(&s->agg, CSW_ROW_UNKNOWN)->oncpu_ns;
 	sum->throttles = slicer->throttles;
 	fill_facts(sum, s);
 	for (unsigned i = 0; i < slicer->nr_cpus; i++) {

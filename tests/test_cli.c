@@ -65,14 +65,10 @@ static int temp_file(void)
 	return fd;
 }
 
-/* args as a shell reads them, redirections included; $DIR is the test's folder. out and err -1:
- * into files that finish() reads. */
-static void start_on(struct run *run, const char *args, int out, int err)
+/* A line of the shell; $CSW is csw-sample, $DIR the test's folder. out and err -1: into files that
+ * finish() reads. */
+static void start_script(struct run *run, const char *script, int out, int err)
 {
-	char script[4096];
-
-	assert_true(snprintf(script, sizeof(script), "exec \"$CSW\" %s", args) <
-		    (int)sizeof(script));
 	*run = (struct run){ .out = out < 0 ? temp_file() : out,
 			     .err = err < 0 ? temp_file() : err };
 	run->pid = fork();
@@ -85,6 +81,16 @@ static void start_on(struct run *run, const char *args, int out, int err)
 		execl("/bin/sh", "sh", "-c", script, NULL);
 		_exit(99);
 	}
+}
+
+/* args as a shell reads them, redirections included. */
+static void start_on(struct run *run, const char *args, int out, int err)
+{
+	char script[4096];
+
+	assert_true(snprintf(script, sizeof(script), "exec \"$CSW\" %s", args) <
+		    (int)sizeof(script));
+	start_script(run, script, out, err);
 }
 
 static void start(struct run *run, const char *args)
@@ -1920,6 +1926,22 @@ static void test_default_run_of_a_program(void **state)
 
 /* ---- on the real kernel: scope ---- */
 
+/* A zombie, whose new parent takes its time, has ended. */
+static bool has_ended(pid_t pid)
+{
+	char path[64], state = 'X';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'X';
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
 static pid_t start_sleeper(int ms)
 {
 	pid_t pid = fork();
@@ -1946,6 +1968,82 @@ static void test_ids_that_have_gone(void **state)
 	expect(args, 1, NULL, "there is no such thread");
 	snprintf(args, sizeof(args), PERF "-p %d,%d -- true", (int)getpid(), (int)pid);
 	expect(args, 125, NULL, "there is no such process");
+}
+
+/* Its parent, this test, has not waited for it: it exists, and will never run. */
+static void test_zombie(void **state)
+{
+	pid_t pid = start_sleeper(0);
+	siginfo_t info;
+	char args[128], said[64];
+
+	(void)state;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	snprintf(args, sizeof(args), PERF "-d 5 -p %d", (int)pid);
+	snprintf(said, sizeof(said), "-p %d: this process has ended", (int)pid);
+	expect(args, 1, NULL, said);
+	snprintf(args, sizeof(args), PERF "-d 5 -t %d", (int)pid);
+	expect(args, 1, NULL, "this thread has ended");
+	snprintf(args, sizeof(args), "slices -d 5 -p %d", (int)pid);
+	expect(args, 1, NULL, said);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void *end_first_thread(void *fds)
+{
+	char byte;
+
+	return read(((int *)fds)[0], &byte, 1) < 0 ? fds : NULL;
+}
+
+/* The first thread has ended and shows as a zombie; the process has not. */
+static void test_process_without_its_first_thread(void **state)
+{
+	int fds[2];
+	char args[128];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[1]);
+		if (pthread_create(&thread, NULL, end_first_thread, fds))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	for (int ms = 0; !has_ended(pid) && ms < PATIENCE_MS; ms += 10)
+		sleep_ms(10);
+	snprintf(args, sizeof(args), PERF "-d 0.2 -p %d", (int)pid);
+	expect(args, 0, "[other]", NULL);
+	snprintf(args, sizeof(args), PERF "-d 5 -t %d", (int)pid);
+	expect(args, 1, NULL, "this thread has ended");
+	close(fds[1]);
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* It was there when it was looked for, and was not when counting began. */
+static void test_process_that_ends_before(void **state)
+{
+	pid_t pid = start_sleeper(PATIENCE_MS);
+	char args[128], said[64];
+	struct run run;
+
+	(void)state;
+	snprintf(args, sizeof(args), PERF_LOUD "--delay=1000 -d 0.2 -p %d", (int)pid);
+	snprintf(said, sizeof(said), "process %d has ended before counting began", (int)pid);
+	start(&run, args);
+	sleep_ms(400);
+	kill(pid, SIGKILL);
+	finish(&run);
+	judge(&run, args, 0, "[other]", said);
+	release(&run);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void *tell_tid(void *fds)
@@ -2239,22 +2337,6 @@ static pid_t await_pid(const char *name)
 	return 0;
 }
 
-/* A zombie, whose new parent takes its time, has ended. */
-static bool has_ended(pid_t pid)
-{
-	char path[64], state = 'X';
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return true;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 'X';
-	fclose(file);
-	return state == 'Z' || state == 'X';
-}
-
 /* csw-sample alone is told to end, at once: its program must not stay. */
 static void test_no_program_is_left(void **state)
 {
@@ -2540,6 +2622,35 @@ static void test_hidden_processes(void **state)
 				 modes[i]);
 	}
 #undef NOBODY
+}
+
+/* Outside threads' switches have records, only no numbers: nothing is missing, and no other trigger
+ * would tell more. */
+static void test_threads_outside_the_namespace(void **state)
+{
+#define IN_NAMESPACE "exec unshare -p -f --mount-proc \"$CSW\""
+	pid_t busy;
+	struct run run;
+
+	(void)state;
+	if (system("unshare -p -f --mount-proc true 2>/dev/null")) {
+		printf("skip: a PID namespace: unshare(1) with the right to make one is needed\n");
+		skip();
+	}
+	busy = start_spinner();
+	start_script(&run, IN_NAMESPACE " --driver=perf -e page-faults -d 0.5", -1, -1);
+	finish(&run);
+	kill(busy, SIGKILL);
+	assert_int_equal(waitpid(busy, NULL, 0), busy);
+	judge(&run, "in a PID namespace", 0, "[unknown] outside",
+	      "threads outside of this PID namespace have no number here");
+	assert_null(strstr(run.stderr_text, "no record"));
+	release(&run);
+	start_script(&run, IN_NAMESPACE " doctor", -1, -1);
+	finish(&run);
+	judge(&run, "doctor in a PID namespace", 0, "threads outside have no number here", NULL);
+	assert_null(strstr(run.stdout_text, "the idle task there leaves no record at all"));
+	release(&run);
 }
 
 static void test_says_what_to_expect(void **state)
@@ -2875,6 +2986,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_signals_of_the_program),
 		cmocka_unit_test(test_default_run_of_a_program),
 		cmocka_unit_test(test_ids_that_have_gone),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_process_without_its_first_thread),
+		cmocka_unit_test(test_process_that_ends_before),
+		cmocka_unit_test(test_threads_outside_the_namespace),
 		cmocka_unit_test(test_a_thread_is_no_process),
 		cmocka_unit_test(test_ends_with_what_it_watches),
 		cmocka_unit_test(test_scope_selects_rows),

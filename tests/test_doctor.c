@@ -520,7 +520,7 @@ static void test_surroundings(void **state)
 {
 	(void)state;
 	machine.namespace = 4026532000u;
-	check_said("PID namespace", CSW_STATE_LIMITED, "look like idle");
+	check_said("PID namespace", CSW_STATE_LIMITED, "look like idle, so that both are in");
 	machine.namespace = 0;
 	check_said("PID namespace", CSW_STATE_LIMITED, "/proc");
 	check_said("names of threads", CSW_STATE_OK, "all users");

@@ -404,6 +404,10 @@ struct csw_summary {
 	 * shows more time than there was, time or occurrences of the trigger that are not accounted
 	 * for. Borrowed from the table; NULL: not broken. */
 	const char *broken_why;
+	/* Where this program is in a PID namespace of its own: the part of oncpu_ns, in the row of
+	 * kind unknown, of threads outside of it and of idle. Their records show the number 0, all
+	 * of them. */
+	uint64_t outside_ns;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);
