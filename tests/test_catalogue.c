@@ -678,7 +678,9 @@ static void check_watch(const char *name, uint64_t address, uint64_t bytes, uint
 /* What the debug registers can watch, at the right address and no longer than it is. */
 static void test_watches(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
+	static const struct csw_percpu_ops ops = { .find = percpu_find,
+						   .global = percpu_global,
+						   .address = percpu_address };
 	char place[64], became[96];
 	struct csw_trigger t;
 
@@ -711,7 +713,9 @@ static void test_watches(void **state)
 
 static void test_watches_refused(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
+	static const struct csw_percpu_ops ops = { .find = percpu_find,
+						   .global = percpu_global,
+						   .address = percpu_address };
 
 	(void)state;
 	if (!csw_arch_watch_loads)

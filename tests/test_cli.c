@@ -18,6 +18,8 @@
 #include <glob.h>
 #include <jansson.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +68,8 @@ static int temp_file(void)
 	return fd;
 }
 
+static void (*in_child)(void); /* what the next programs do to themselves before they begin */
+
 /* A line of the shell; $CSW is csw-sample, $DIR the test's folder. out and err -1: into files that
  * finish() reads. */
 static void start_script(struct run *run, const char *script, int out, int err)
@@ -76,6 +81,8 @@ static void start_script(struct run *run, const char *script, int out, int err)
 	if (!run->pid) {
 		/* A test that CTest kills for its time must not leave a measurement behind. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (in_child)
+			in_child();
 		dup2(run->out, STDOUT_FILENO);
 		dup2(run->err, STDERR_FILENO);
 		execl("/bin/sh", "sh", "-c", script, NULL);
@@ -2653,6 +2660,83 @@ static void test_threads_outside_the_namespace(void **state)
 	release(&run);
 }
 
+static int bpf_error; /* what bpf(2) comes to */
+
+static void forbid_bpf(void)
+{
+	struct sock_filter insns[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)bpf_error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(insns) / sizeof(*insns), .filter = insns };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(98);
+}
+
+/* One line of tid_change's refusal. */
+static void check_refusal(const char *script, const char *part, const char *not_part)
+{
+	struct run run;
+
+	start_script(&run, script, -1, -1);
+	finish(&run);
+	judge(&run, script, 1, NULL, part);
+	if (strstr(run.stderr_text, not_part))
+		fail_msg("%s: \"%s\" is not the cause: %s", script, not_part, run.stderr_text);
+	release(&run);
+}
+
+#define BY_STORES "--trigger=tid_change -e page-faults -q -d 0.1"
+
+static bool can_watch(void)
+{
+	if (system("\"$CSW\" " BY_STORES " -o /dev/null 2>/dev/null") == 0)
+		return true;
+	printf("skip: who forbids bpf(2): tid_change does not work here anyway, see csw-sample "
+	       "list triggers\n");
+	return false;
+}
+
+/* A container's filter, though the capabilities are there. */
+static void test_seccomp_forbids_bpf(void **state)
+{
+	struct run run;
+
+	(void)state;
+	if (!can_watch())
+		skip();
+	in_child = forbid_bpf;
+	bpf_error = EPERM;
+	check_refusal("exec \"$CSW\" " BY_STORES, "a seccomp filter is in force", "sudo");
+	start_script(&run, "exec \"$CSW\" doctor", -1, -1);
+	finish(&run);
+	judge(&run, "doctor without bpf(2)", 0, "a seccomp filter is in force", NULL);
+	release(&run);
+	bpf_error = ENOSYS;
+	check_refusal("exec \"$CSW\" " BY_STORES, "the seccomp filter in force here hides it",
+		      "sudo");
+	in_child = NULL;
+}
+
+static void test_missing_capabilities_forbid_bpf(void **state)
+{
+	(void)state;
+	if (!can_watch())
+		skip();
+	if (system("setpriv --bounding-set -bpf,-sys_admin true 2>/dev/null")) {
+		printf("skip: a capability less: root and setpriv(1) are needed\n");
+		skip();
+	}
+	check_refusal("exec setpriv --bounding-set -bpf,-sys_admin \"$CSW\" " BY_STORES,
+		      "not permitted without CAP_BPF;", "seccomp");
+	check_refusal("exec setpriv --bounding-set -perfmon,-sys_admin \"$CSW\" " BY_STORES,
+		      "not permitted without CAP_PERFMON;", "seccomp");
+}
+
 static void test_says_what_to_expect(void **state)
 {
 	struct run run;
@@ -2990,6 +3074,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_process_without_its_first_thread),
 		cmocka_unit_test(test_process_that_ends_before),
 		cmocka_unit_test(test_threads_outside_the_namespace),
+		cmocka_unit_test(test_seccomp_forbids_bpf),
+		cmocka_unit_test(test_missing_capabilities_forbid_bpf),
 		cmocka_unit_test(test_a_thread_is_no_process),
 		cmocka_unit_test(test_ends_with_what_it_watches),
 		cmocka_unit_test(test_scope_selects_rows),
