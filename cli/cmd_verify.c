@@ -470,9 +470,9 @@ static void check_completeness(struct verify *v)
 
 	judge(v, told == s->triggers && s->samples && !s->broken, "completeness",
 	      "%" PRIu64 " switches = %" PRIu64 " samples + %" PRIu64 " lost + %" PRIu64
-	      " throttled + %" PRIu64 " unseen + %" PRIu64 " open%s",
+	      " throttled + %" PRIu64 " unseen + %" PRIu64 " open%s%s",
 	      s->triggers, s->samples, s->lost, s->throttled, s->unseen, s->open,
-	      s->broken ? "; the library says: broken" : "");
+	      s->broken ? "; broken: " : "", s->broken ? s->broken_why : "");
 }
 
 static void check_faults(struct verify *v)

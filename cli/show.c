@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
+#include "cli/watch.h"
 
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
@@ -137,6 +138,7 @@ static void note(struct csw_show *show, const struct csw_summary *summary)
 	show->samples = keep * show->samples + summary->samples;
 	show->oncpu_ns = keep * show->oncpu_ns + summary->oncpu_ns;
 	show->exact_ns = keep * show->exact_ns + summary->exact_ns;
+	show->outside_ns = keep * show->outside_ns + summary->outside_ns;
 	show->lost = keep * show->lost + summary->lost;
 	show->throttled = keep * show->throttled + summary->throttled;
 	show->unseen = keep * show->unseen + summary->unseen;
@@ -177,10 +179,18 @@ static int look_for_threads(struct csw_show *show, const struct csw_session *s,
 	return 0;
 }
 
+static void note_broken(struct csw_show *show, const struct csw_summary *summary)
+{
+	if (summary->broken && !show->broken)
+		csw_complain("the numbers do not add up, do not trust them: %s",
+			     summary->broken_why);
+	show->broken |= summary->broken;
+}
+
 static int show_table(struct csw_show *show, const struct csw_session *s, bool alone)
 {
 	struct csw_table_opts opts = csw_run_table_opts(show->o);
-	struct csw_summary summary = { .broken = 1 };
+	struct csw_summary summary;
 	struct csw_table *table;
 	struct csw_error err = { .code = 0 };
 	int ret = csw_table_open(&table, s, show->o->by, &opts, &err);
@@ -189,6 +199,8 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 		csw_table_summary(table, &summary, sizeof(summary));
 		note(show, &summary);
 		ret = print(show, table, &summary, alone, &err);
+		if (ret == 0)
+			note_broken(show, &summary);
 	}
 	csw_table_close(table);
 	if (ret == 0)
@@ -201,9 +213,6 @@ static int show_table(struct csw_show *show, const struct csw_session *s, bool a
 	if (ret < 0)
 		return ret;
 	show->nr++;
-	if (summary.broken && !show->broken)
-		csw_complain("the numbers do not add up, see the report's end; do not trust them");
-	show->broken |= summary.broken;
 	return 0;
 }
 
@@ -277,15 +286,26 @@ int csw_show_last(struct csw_show *show, const struct csw_session *s)
 
 /* ---- what is said at the end ---- */
 
-static void say_nobody_ran(const struct csw_options *o)
+/* To end, a thread has to run: who has ended and did not run had ended before, unless that is lost.
+ */
+static void say_one_did_not_run(const struct csw_show *show, int32_t id, bool process)
 {
+	bool before = !show->lost && csw_watch_has_ended(id, process);
+
+	csw_complain("%s %d %s", process ? "process" : "thread", id,
+		     before ? "has ended before counting began" : "did not run meanwhile");
+}
+
+static void say_nobody_ran(const struct csw_show *show)
+{
+	const struct csw_options *o = show->o;
 	size_t kinds =
 		(o->pids.nr != 0) + (o->tids.nr != 0) + (o->cgroup != NULL) + (o->command != NULL);
 
 	if (kinds == 1 && o->pids.nr == 1)
-		csw_complain("process %d did not run meanwhile", o->pids.ids[0]);
+		say_one_did_not_run(show, o->pids.ids[0], true);
 	else if (kinds == 1 && o->tids.nr == 1)
-		csw_complain("thread %d did not run meanwhile", o->tids.ids[0]);
+		say_one_did_not_run(show, o->tids.ids[0], false);
 	else if (kinds == 1 && o->cgroup)
 		csw_complain("no thread of cgroup %s ran meanwhile", o->cgroup);
 	else
@@ -295,6 +315,9 @@ static void say_nobody_ran(const struct csw_options *o)
 /* What to try, by what took most away. */
 static const char *remedy(const struct csw_show *show)
 {
+	if (show->outside_ns > (show->oncpu_ns - show->exact_ns) / 2)
+		return "threads outside of this PID namespace have no number here and look like "
+		       "idle, run on the host or in its PID namespace (docker run --pid=host)";
 	if (show->lost && show->lost >= show->throttled && show->lost >= show->unseen)
 		return "records were lost, try a larger --ring-kib";
 	if (show->throttles && show->throttled >= show->unseen)
@@ -361,7 +384,7 @@ void csw_show_hint(const struct csw_show *show)
 			: show->by_switch ? "a longer run"
 					  : "--trigger=switch");
 	else if (scoped && !show->in_scope && !(o->command && (o->pids.nr || o->tids.nr)))
-		say_nobody_ran(o);
+		say_nobody_ran(show);
 	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
 		say_inexact(show);
 	else if (asks_for(o, "context-switches") || asks_for(o, "cs"))

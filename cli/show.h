@@ -18,7 +18,7 @@ struct csw_show {
 	struct csw_output *out;
 	uint64_t nr;                   /* tables shown */
 	uint64_t duration_ns, samples; /* of all intervals, as the next line */
-	uint64_t oncpu_ns, exact_ns, lost, throttled, throttles, unseen;
+	uint64_t oncpu_ns, exact_ns, outside_ns, lost, throttled, throttles, unseen;
 	uint64_t sav;   /* what it became */
 	bool by_switch; /* the trigger is the software switch */
 	bool in_scope;  /* a thread that was asked for had a row */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,23 +16,29 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* The process that a thread belongs to, from /proc; 0: not known. */
-static int32_t process_of(int32_t tid)
+/* What /proc says of a thread; all 0 where it says nothing. */
+struct status {
+	int32_t pid; /* its process */
+	char state;
+	long threads; /* of the process */
+};
+
+static struct status status_of(int32_t tid)
 {
+	struct status s = { .pid = 0 };
 	char path[64], line[128];
-	int32_t pid = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (!pid && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "Tgid:", 5) == 0)
-			pid = (int32_t)strtol(line + 5, NULL, 10);
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &s.state);
+		sscanf(line, "Tgid: %" SCNd32, &s.pid);
+		sscanf(line, "Threads: %ld", &s.threads);
 	}
-	fclose(file);
-	return pid;
+	if (file)
+		fclose(file);
+	return s;
 }
 
 /* kill() knows threads as well as processes. */
@@ -40,28 +47,49 @@ static bool exists(int32_t id)
 	return kill(id, 0) == 0 || errno != ESRCH;
 }
 
+/* A process lives on in its other threads where the first one has ended. */
+static bool is_zombie(const struct status *s, bool process)
+{
+	return (s->state == 'Z' || s->state == 'X') && !(process && s->threads > 1);
+}
+
+bool csw_watch_has_ended(int32_t id, bool process)
+{
+	struct status s = status_of(id);
+
+	return !exists(id) || is_zombie(&s, process);
+}
+
 static int check_process(int32_t id)
 {
-	int32_t pid = process_of(id);
+	struct status s = status_of(id);
 
-	if (!exists(id)) {
+	if (!exists(id))
 		csw_complain("-p %d: there is no such process", id);
-		return -ESRCH;
-	}
-	/* A scope by process would never match a thread's id. */
-	if (pid && pid != id) {
-		csw_complain("-p %d: this is a thread of process %d; use -p %d or -t %d", id, pid,
-			     pid, id);
-		return -ESRCH;
-	}
-	return 0;
+	else if (s.pid && s.pid != id)
+		/* A scope by process would never match a thread's id. */
+		csw_complain("-p %d: this is a thread of process %d; use -p %d or -t %d", id, s.pid,
+			     s.pid, id);
+	else if (is_zombie(&s, true))
+		csw_complain("-p %d: this process has ended, its parent has only not waited for it "
+			     "yet (a zombie): nothing is left to count",
+			     id);
+	else
+		return 0;
+	return -ESRCH;
 }
 
 static int check_thread(int32_t id)
 {
-	if (exists(id))
+	struct status s = status_of(id);
+
+	if (!exists(id))
+		csw_complain("-t %d: there is no such thread", id);
+	else if (is_zombie(&s, false))
+		csw_complain("-t %d: this thread has ended (a zombie): nothing is left to count",
+			     id);
+	else
 		return 0;
-	csw_complain("-t %d: there is no such thread", id);
 	return -ESRCH;
 }
 
@@ -113,7 +141,8 @@ static bool has_gone(struct csw_watch *w, size_t i)
 {
 	struct pollfd *p = &w->fds[i];
 
-	if (w->ids[i] && (p->fd >= 0 ? p->revents != 0 : !exists(w->ids[i]))) {
+	if (w->ids[i] &&
+	    (p->fd >= 0 ? p->revents != 0 : csw_watch_has_ended(w->ids[i], i < w->nr_pids))) {
 		if (p->fd >= 0)
 			close(p->fd);
 		p->fd = -1;

@@ -20,7 +20,11 @@ struct csw_watch {
 	size_t nr_pids, nr_tids;
 };
 
-/* 0; -ESRCH: one does not exist; -ENOMEM. The reason has been printed. Close it in any case. */
+/* Nothing of it can run any more: it is gone, or a zombie. */
+bool csw_watch_has_ended(int32_t id, bool process);
+
+/* 0; -ESRCH: one does not exist or has ended; -ENOMEM. The reason has been printed. Close it in any
+ * case. */
 int csw_watch_open(struct csw_watch *w, const struct csw_options *o);
 void csw_watch_close(struct csw_watch *w);
 

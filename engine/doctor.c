@@ -20,14 +20,10 @@
 #include <unistd.h>
 
 #include "engine/error.h"
+#include "engine/percpu.h"
+#include "engine/rights.h"
 #include "engine/sysfs.h"
 #include "engine/tryout.h"
-
-/* Bits of CapEff; the kernel's header of an older system lacks some. */
-#define CAP_BIT_IPC_LOCK 14
-#define CAP_BIT_SYS_ADMIN 21
-#define CAP_BIT_PERFMON 38 /* Linux 5.8 */
-#define CAP_BIT_BPF 39     /* Linux 5.8 */
 
 #define RING_KIB_ENOUGH 128 /* what drivers/perf takes as its least by choice */
 #define FILES_BESIDE 64     /* open files that are no counters */
@@ -54,8 +50,8 @@ struct doctor {
 	int (*fn)(void *ctx, const struct csw_check *check);
 	void *ctx;
 	int ret; /* what fn ended the list with */
-	uint64_t caps;
-	bool has_caps, namespaced, has_pmu, can_count;
+	struct csw_rights rights;
+	bool namespaced, has_pmu, can_count;
 	unsigned *cpus;
 	unsigned nr_cpus;
 	struct cpu_tally *tallies;
@@ -167,29 +163,7 @@ static int read_number(const char *path, long *out)
 	return end == text || *end ? -EINVAL : 0;
 }
 
-static bool has_cap(const struct doctor *d, unsigned bit)
-{
-	return d->has_caps && d->caps >> bit & 1;
-}
-
-/* CAP_SYS_ADMIN is taken for CAP_PERFMON and CAP_BPF, and was it before they existed. */
-static bool may_count(const struct doctor *d)
-{
-	return has_cap(d, CAP_BIT_PERFMON) || has_cap(d, CAP_BIT_SYS_ADMIN);
-}
-
 /* ---- permissions ---- */
-
-static void read_caps(struct doctor *d)
-{
-	char text[8192];
-	const char *line;
-
-	/* -EFBIG leaves the beginning, which holds the line. */
-	csw_sysfs_read(text, sizeof(text), "/proc/self/status");
-	line = strstr(text, "\nCapEff:");
-	d->has_caps = line && sscanf(line, "\nCapEff: %" SCNx64, &d->caps) == 1;
-}
 
 static void check_open(struct doctor *d)
 {
@@ -231,7 +205,7 @@ static void check_paranoid(struct doctor *d)
 		tell(d, name, CSW_STATE_MISSING,
 		     "mount /proc, or use a kernel with CONFIG_PERF_EVENTS=y",
 		     "kernel.perf_event_paranoid cannot be read");
-	else if (may_count(d))
+	else if (csw_rights_has_perfmon(&d->rights))
 		tell(d, name, CSW_STATE_OK, NULL,
 		     "%ld: of no matter, as CAP_PERFMON or CAP_SYS_ADMIN is there", level);
 	else if (level >= 1)
@@ -253,25 +227,25 @@ static void check_caps(struct doctor *d)
 		unsigned bit;
 		const char *name;
 	} caps[] = {
-		{ CAP_BIT_PERFMON, "CAP_PERFMON" },
-		{ CAP_BIT_SYS_ADMIN, "CAP_SYS_ADMIN" },
-		{ CAP_BIT_BPF, "CAP_BPF" },
-		{ CAP_BIT_IPC_LOCK, "CAP_IPC_LOCK" },
+		{ CSW_CAP_PERFMON, "CAP_PERFMON" },
+		{ CSW_CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+		{ CSW_CAP_BPF, "CAP_BPF" },
+		{ CSW_CAP_IPC_LOCK, "CAP_IPC_LOCK" },
 	};
 	char there[128] = "", absent[128] = "";
 	bool ok;
 
-	if (!d->has_caps) {
+	if (!d->rights.known) {
 		tell(d, name, CSW_STATE_LIMITED, "mount /proc", "/proc/self/status has no CapEff");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
-		char *list = has_cap(d, caps[i].bit) ? there : absent;
+		char *list = csw_rights_has(&d->rights, caps[i].bit) ? there : absent;
 		size_t used = strlen(list);
 
 		snprintf(list + used, 128 - used, " %s", caps[i].name);
 	}
-	ok = may_count(d) && has_cap(d, CAP_BIT_IPC_LOCK);
+	ok = csw_rights_has_perfmon(&d->rights) && csw_rights_has(&d->rights, CSW_CAP_IPC_LOCK);
 	tell(d, name, ok ? CSW_STATE_OK : CSW_STATE_LIMITED,
 	     ok ? NULL : "run as root, or: setcap cap_perfmon,cap_bpf,cap_ipc_lock+ep FILE",
 	     "there:%s%s%s", *there ? there : " none", *absent ? "; not there:" : "", absent);
@@ -474,7 +448,7 @@ static void check_mlock(struct doctor *d)
 	/* One page of the allowance is the ring's head, and the ring is a power of two. */
 	for (long size = page_kib; size > 0 && size <= kib - page_kib; size *= 2)
 		ring = size;
-	if (has_cap(d, CAP_BIT_IPC_LOCK))
+	if (csw_rights_has(&d->rights, CSW_CAP_IPC_LOCK))
 		tell(d, name, CSW_STATE_OK, NULL,
 		     "%ld, of no matter as CAP_IPC_LOCK is there (without it: rings of %ld KiB per "
 		     "CPU)",
@@ -710,7 +684,8 @@ static void check_namespace(struct doctor *d)
 	else if (d->namespaced)
 		tell(d, name, CSW_STATE_LIMITED,
 		     "run on the host, or in its PID namespace (docker run --pid=host)",
-		     "a separate one: threads outside have no number here and look like idle");
+		     "a separate one: threads outside have no number here and look like idle, so "
+		     "that both are in the row [unknown] outside");
 	else
 		tell(d, name, CSW_STATE_OK, NULL, "the machine's own: every thread is visible");
 }
@@ -759,8 +734,7 @@ static void check_cgroup(struct doctor *d)
 static void check_bpf(struct doctor *d)
 {
 	static const char name[] = "BPF";
-	bool may = has_cap(d, CAP_BIT_SYS_ADMIN) ||
-		   (has_cap(d, CAP_BIT_BPF) && has_cap(d, CAP_BIT_PERFMON));
+	struct csw_error err;
 	char byte[2];
 	/* The file is large: its beginning is enough to know that it can be read. */
 	bool btf = csw_sysfs_read(byte, sizeof(byte), "/sys/kernel/btf/vmlinux") != -ENOENT;
@@ -772,12 +746,14 @@ static void check_bpf(struct doctor *d)
 		tell(d, name, CSW_STATE_MISSING,
 		     "use a kernel with CONFIG_DEBUG_INFO_BTF=y to count in the kernel",
 		     "there is no /sys/kernel/btf/vmlinux");
-	else if (!may)
+	else if (!csw_rights_has_bpf(&d->rights))
 		tell(d, name, CSW_STATE_LIMITED,
 		     "run as root, or: setcap cap_perfmon,cap_bpf+ep FILE",
 		     "BTF is there, CAP_BPF with CAP_PERFMON is not (unprivileged_bpf_disabled "
 		     "%ld)",
 		     closed);
+	else if (csw_percpu_allowed(&err) < 0)
+		tell_error(d, name, CSW_STATE_LIMITED, &err, NULL);
 	else
 		tell(d, name, CSW_STATE_OK, NULL,
 		     "BTF and the rights are there (unprivileged_bpf_disabled %ld)", closed);
@@ -812,7 +788,7 @@ int csw_doctor(int (*fn)(void *ctx, const struct csw_check *check), void *ctx,
 	if (nr < 0)
 		return csw_error_set(err, nr, "%s", cpus_err.text);
 	d.nr_cpus = (unsigned)nr;
-	read_caps(&d);
+	csw_rights_read(&d.rights);
 	for (size_t i = 0; !d.ret && i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
 	free(d.tallies);

@@ -33,11 +33,16 @@ int csw_percpu_global(const char *name, uint64_t *address, uint64_t *bytes);
  * with the reason. Thread-safe. */
 int csw_percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err);
 
+/* Does the kernel let this program call bpf(2), where that is needed? 0; -EACCES, -EOPNOTSUPP with
+ * the reason. */
+int csw_percpu_allowed(struct csw_error *err);
+
 /* The questions to the kernel, for tests only; NULL: the real ones again. Not thread-safe. */
 struct csw_percpu_ops {
 	int (*find)(const char *name, struct csw_percpu_variable *out, struct csw_error *err);
 	int (*global)(const char *name, uint64_t *address, uint64_t *bytes);
 	int (*address)(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err);
+	int (*allowed)(struct csw_error *err); /* NULL: yes */
 };
 void csw_percpu_set_ops_for_tests(const struct csw_percpu_ops *ops);
 

@@ -11,6 +11,7 @@
 #ifndef CSW_ENGINE_RECORD_H
 #define CSW_ENGINE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -97,5 +98,20 @@ static inline void csw_record_copy(struct csw_record *to, const struct csw_recor
 	memcpy(to, from,
 	       offsetof(struct csw_record, values) + from->nr_values * sizeof(*from->values));
 }
+
+enum csw_reading {
+	CSW_READING_TRIGGER,
+	CSW_READING_ENABLED, /* the times of all counters */
+	CSW_READING_RUNNING,
+	CSW_READING_COUNTER, /* + its number */
+};
+
+/* A reading that cannot be, since readings only grow: the source of the records is broken. */
+struct csw_wrong_reading {
+	uint32_t what; /* enum csw_reading */
+	uint32_t cpu;
+	bool off; /* it moved while it was off, else it went back */
+	uint64_t before, now;
+};
 
 #endif

@@ -375,6 +375,7 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "exact_share", share(s, s->exact_ns));
 	put(w, "shared_share", share(s, s->shared_ns));
 	put(w, "owner_disagreements", number(s->owner_disagreements));
+	put(w, "broken", s->broken ? text(s->broken_why) : json_null());
 	fputs(w->opts->line ? "}\n" : "\n}\n", w->file);
 }
 

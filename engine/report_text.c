@@ -711,6 +711,7 @@ static void print_became(const struct report *r)
 static void print_footer(const struct report *r)
 {
 	struct csw_counter c;
+	char why[4 * CSW_WHY_BYTES];
 
 	print_totals(r);
 	print_shared_time(r);
@@ -729,7 +730,8 @@ static void print_footer(const struct report *r)
 		print_became(r);
 	}
 	if (r->s.broken)
-		fputs("BROKEN: these numbers do not add up; do not trust them\n", r->file);
+		fprintf(r->file, "BROKEN: these numbers do not add up; do not trust them: %s\n",
+			csw_escape(why, sizeof(why), r->s.broken_why));
 }
 
 int csw_report_text(const struct csw_table *t, FILE *file, const struct csw_report_opts *opts,

@@ -425,7 +425,6 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->simulated = (s->ops->caps & CSW_DRIVER_SIMULATED) != 0;
 	sum->sav = s->plan.trigger.sav;
 	sum->duration_ns = csw_slicer_duration(slicer, &sum->nr_cpus);
-	sum->broken = slicer->backwards;
 	sum->estimates = slicer->nr_estimates;
 	sum->mixed = s->plan.mixed;
 	sum->shared_ns = slicer->shared_ns;
@@ -450,6 +449,8 @@ static void fill_summary(struct csw_summary *sum, const struct csw_session *s)
 	sum->slices = slicer->slices;
 	sum->switches_unseen = slicer->unseen_switches;
 	sum->owner_disagreements = slicer->owner_disagreements;
+	if (slicer->tasks.zero == CSW_ROW_UNKNOWN)
+		sum->outside_ns = csw_aggregation_row(&s->agg, CSW_ROW_UNKNOWN)->oncpu_ns;
 	sum->throttles = slicer->throttles;
 	fill_facts(sum, s);
 	for (unsigned i = 0; i < slicer->nr_cpus; i++) {
@@ -483,6 +484,7 @@ int csw_table_open(struct csw_table **out, const struct csw_session *s, uint32_t
 		.cgroups = s->plan.cgroups,
 		.cgroup_path = path_of,
 		.cgroup_ctx = (void *)(uintptr_t)s,
+		.wrong = s->slicer.is_wrong ? &s->slicer.wrong : NULL,
 	};
 	uint64_t totals[2 + CSW_COUNTERS_MAX], running_ns[CSW_COUNTERS_MAX];
 

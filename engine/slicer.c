@@ -17,6 +17,9 @@ _Static_assert((unsigned)CSW_ROW_IDLE == CSW_OWNER_IDLE &&
 		       (unsigned)CSW_ROW_LOST == CSW_OWNER_LOST &&
 		       (unsigned)CSW_ROWS_FIXED == CSW_OWNER_FIRST,
 	       "the rules' handles are row numbers");
+_Static_assert(CSW_READING_ENABLED + RUNNING == CSW_READING_RUNNING &&
+		       CSW_READING_ENABLED + COUNTERS == CSW_READING_COUNTER,
+	       "a reading that is wrong is told by its place");
 
 static int make_cpu_rows(struct csw_slicer *s)
 {
@@ -466,24 +469,46 @@ static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
 	}
 }
 
-static inline void advance(struct csw_slicer *s, uint64_t *reading, uint64_t now, uint64_t *delta)
+static void note_wrong(struct csw_slicer *s, const struct csw_wrong_reading *wrong)
 {
-	s->backwards |= now < *reading;
-	*delta = now - *reading;
-	*reading = now;
+	if (!s->is_wrong)
+		s->wrong = *wrong;
+	s->is_wrong = true;
+}
+
+static inline void check_order(struct csw_slicer *s, unsigned what, uint32_t cpu, uint64_t before,
+			       uint64_t now)
+{
+	if (__builtin_expect(now < before, 0))
+		note_wrong(s, &(struct csw_wrong_reading){
+				      .what = what, .cpu = cpu, .before = before, .now = now });
+}
+
+/* i: which of the readings. */
+static inline void advance(struct csw_slicer *s, struct csw_slicer_cpu *cpu, unsigned i,
+			   const struct csw_record *rec, uint64_t now, uint64_t *deltas)
+{
+	check_order(s, CSW_READING_ENABLED + i, rec->cpu, cpu->readings[i], now);
+	deltas[i] = now - cpu->readings[i];
+	cpu->readings[i] = now;
 }
 
 /* A set of counters has made room for another: which of them ran since the reading before? One that
  * did not cannot have counted: then the record is wrong, and the sums would not show it. */
-static void note_turn(struct csw_slicer *s, struct csw_slicer_cpu *cpu, uint32_t on,
-		      const uint64_t *deltas)
+static void note_turn(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
+		      const struct csw_record *rec, const uint64_t *deltas)
 {
-	s->on = on;
+	s->on = rec->on;
 	for (unsigned c = 0; c < s->nr_counters; c++) {
-		if (on >> c & 1)
+		if (rec->on >> c & 1)
 			cpu->ran_ns[c] += deltas[RUNNING];
 		else if (deltas[COUNTERS + c])
-			s->backwards = true;
+			note_wrong(s, &(struct csw_wrong_reading){ .what = CSW_READING_COUNTER + c,
+								   .off = true,
+								   .cpu = rec->cpu,
+								   .before = rec->values[1 + c] -
+									     deltas[COUNTERS + c],
+								   .now = rec->values[1 + c] });
 	}
 }
 
@@ -524,12 +549,12 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 {
 	uint64_t deltas[COUNTERS + CSW_COUNTERS_MAX];
 
-	advance(s, &cpu->readings[ENABLED], rec->enabled_ns, &deltas[ENABLED]);
-	advance(s, &cpu->readings[RUNNING], rec->running_ns, &deltas[RUNNING]);
+	advance(s, cpu, ENABLED, rec, rec->enabled_ns, deltas);
+	advance(s, cpu, RUNNING, rec, rec->running_ns, deltas);
 	for (unsigned c = 0; c < s->nr_counters; c++)
-		advance(s, &cpu->readings[COUNTERS + c], rec->values[1 + c], &deltas[COUNTERS + c]);
+		advance(s, cpu, COUNTERS + c, rec, rec->values[1 + c], deltas);
 	if (s->agg->turns)
-		note_turn(s, cpu, rec->on, deltas);
+		note_turn(s, cpu, rec, deltas);
 	book_missing(cpu, r);
 	take_back(cpu, s->rules.sav);
 	if (s->mixed == CSW_MIXED_LAST)
@@ -657,8 +682,7 @@ static int rule_sample(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	 * been counted, or come later. */
 	if (rec->values[0] == cpu->state.trigger && rec->time_ns == cpu->state.last_ns)
 		return 0;
-	if (rec->values[0] < cpu->state.trigger)
-		s->backwards = true;
+	check_order(s, CSW_READING_TRIGGER, rec->cpu, cpu->state.trigger, rec->values[0]);
 	if (follow_exec(s, cpu, rec) < 0)
 		return -ENOMEM;
 	denied = hint_denies(s, cpu, rec->tid);
@@ -817,8 +841,7 @@ static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 	int ret;
 
 	csw_ruling_begin(&r);
-	if (rec->values[0] < cpu->state.trigger)
-		s->backwards = true;
+	check_order(s, CSW_READING_TRIGGER, rec->cpu, cpu->state.trigger, rec->values[0]);
 	/* A CPU that went offline: nobody can be charged for what came after its last record. */
 	if (rec->flags & CSW_RECORD_DETACHED) {
 		time_ns = cpu->state.last_ns;

@@ -74,8 +74,9 @@ struct csw_slicer {
 	struct csw_estimates by_row, by_half;
 	uint64_t estimated[CSW_COUNTERS_MAX];
 	uint64_t first_estimate_ns, last_estimate_ns;
-	bool without_cpu; /* some did not say on which CPU */
-	bool backwards;   /* a reading went backwards: the source is broken */
+	bool without_cpu;               /* some did not say on which CPU */
+	bool is_wrong;                  /* some reading was: */
+	struct csw_wrong_reading wrong; /* the first such */
 };
 
 struct csw_plan;

@@ -357,34 +357,6 @@ static void sum_run(struct csw_summary *s, const struct csw_aggregation *agg)
 	}
 }
 
-/* A clock that runs with the CPUs cannot have run for longer than they did: a reading was wrong. */
-static void find_impossible(struct csw_table *t)
-{
-	const uint64_t cpu_ns = t->summary.cpu_ns, slack_ns = cpu_ns / 100 + 100000000;
-
-	for (unsigned j = 0; cpu_ns && j < t->nr_counters; j++) {
-		struct csw_view_counter *c = &t->counters[j];
-
-		if (c->nanoseconds && !(c->flags & (CSW_COUNT_ESTIMATE | CSW_COUNT_SCALED)) &&
-		    c->total > cpu_ns + slack_ns)
-			c->flags |= CSW_COUNT_IMPOSSIBLE;
-	}
-}
-
-static bool is_broken(const struct csw_table *t)
-{
-	const struct csw_summary *s = &t->summary;
-
-	for (unsigned j = 0; j < t->nr_counters; j++) {
-		if (t->counters[j].total != t->counters[j].rows ||
-		    (t->counters[j].flags & CSW_COUNT_IMPOSSIBLE))
-			return true;
-	}
-	if (s->cpu_ns && s->cpu_ns != s->rows_ns)
-		return true;
-	return s->triggers != s->sav * s->samples + s->lost + s->throttled + s->unseen + s->open;
-}
-
 /* But for the number of threads, which was counted with the rows. */
 static void fill_summary(struct csw_table *t, const struct csw_result *result)
 {
@@ -406,8 +378,7 @@ static void fill_summary(struct csw_table *t, const struct csw_result *result)
 	s->driver = result->driver->name;
 	s->simulated = result->driver->caps & CSW_DRIVER_SIMULATED ? 1 : 0;
 	sum_run(s, result->agg);
-	find_impossible(t);
-	s->broken = s->broken || is_broken(t);
+	csw_view_prove(t, result->wrong);
 }
 
 /* ---- the table ---- */

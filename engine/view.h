@@ -11,6 +11,8 @@
 #include "engine/estimates.h"
 #include "engine/table.h"
 
+#define CSW_WHY_BYTES 512 /* of csw_summary.broken_why; what does not fit is cut */
+
 /* All that a view is made from; borrowed. */
 struct csw_result {
 	const struct csw_plan *plan;
@@ -30,9 +32,10 @@ struct csw_result {
 	bool cgroups;                                       /* membership was followed */
 	const char *(*cgroup_path)(void *ctx, uint64_t id); /* NULL for an id that nobody knows */
 	void *cgroup_ctx;
+	const struct csw_wrong_reading *wrong; /* NULL: all readings could be */
 	struct csw_summary
 		summary; /* but for the strings and the fields that a view sums up itself: threads,
-			  * slices, oncpu_ns, exact_ns, broken by conservation */
+			  * slices, oncpu_ns, exact_ns, broken, broken_why */
 };
 
 int csw_view_make(struct csw_table **out, const struct csw_result *result, uint32_t by,

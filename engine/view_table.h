@@ -40,6 +40,7 @@ struct csw_table {
 	char trigger[CSW_EVENT_NAME_BYTES];
 	char trigger_became[CSW_EVENT_NAME_BYTES];
 	char trigger_forced[CSW_FORCED_BYTES];
+	char broken_why[CSW_WHY_BYTES];
 	struct csw_summary summary;
 };
 
@@ -133,5 +134,11 @@ int csw_view_order_find(struct csw_view_order *out, const struct csw_result *res
 /* Puts all rows in order, `other` last; top: folds what is between so many and `other` into `rest`;
  * 0: nothing. */
 void csw_view_order_rows(struct csw_table *t, const struct csw_view_order *order, uint64_t top);
+
+/* ---- view_proofs.c ---- */
+
+/* Once the rest of the summary is there: sets broken, broken_why and CSW_COUNT_IMPOSSIBLE. wrong: a
+ * reading that cannot be, NULL: there was none. */
+void csw_view_prove(struct csw_table *t, const struct csw_wrong_reading *wrong);
 
 #endif

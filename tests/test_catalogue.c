@@ -1,6 +1,6 @@
 /*
  * Names to events, on a made-up machine: its sysfs is a temporary tree, and its kernel is the
- * function kernel_open below, which has the software events and tracepoints of every kernel and,
+ * function `answer` below, which has the software events and tracepoints of every kernel and,
  * when told so, a hardware PMU. libpfm4 is the real one, told which CPU model to be by
  * LIBPFM_FORCE_PMU.
  */
@@ -20,36 +20,23 @@
 #include "engine/catalogue.h"
 #include "engine/error.h"
 #include "engine/percpu.h"
-#include "engine/tryout.h"
-#include "tests/tree.h"
+#include "tests/tryout_kernel.h"
 
 #define PMUS "/sys/bus/event_source/devices/"
 #define TRACING "/sys/kernel/tracing/events/"
-#define DESCRIPTOR 4242
 
 static struct {
 	bool has_pmu;
 	int refuses;      /* -errno for every call; 0: as below */
 	bool own_threads; /* ... but for those on a thread of one's own */
-	struct csw_cpu cpu;
-	int opened, closed;
 	struct perf_event_attr last;
 	int last_cpu;
 	const char *current_task; /* as this kernel calls it */
 	bool has_bpf;
 } kernel;
 
-static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
-		       unsigned long flags)
+static int answer(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
-	/* a whole CPU, or what every user may ask for */
-	if (pid)
-		assert_int_equal(pid, -1);
-	else
-		assert_true(cpu == -1 && attr->exclude_kernel && attr->exclude_hv);
-	assert_int_equal(group, -1);
-	assert_int_equal(flags, PERF_FLAG_FD_CLOEXEC);
-	assert_int_equal(attr->disabled, 1);
 	kernel.last = *attr;
 	kernel.last_cpu = cpu;
 	if (kernel.refuses && (pid || !kernel.own_threads))
@@ -71,36 +58,18 @@ static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int gro
 		if (!kernel.has_pmu)
 			return -ENOENT;
 	}
-	kernel.opened++;
-	return DESCRIPTOR;
-}
-
-static int kernel_close(int fd)
-{
-	assert_int_equal(fd, DESCRIPTOR);
-	kernel.closed++;
 	return 0;
 }
-
-static int kernel_cpu(struct csw_cpu *out)
-{
-	*out = kernel.cpu;
-	return 0;
-}
-
-static const struct csw_tryout_ops kernel_ops = { kernel_open, kernel_close, kernel_cpu };
 
 static int setup(void **state)
 {
-	if (tree_setup(state))
+	if (tryout_setup(state, answer))
 		return -1;
 	memset(&kernel, 0, sizeof(kernel));
-	strcpy(kernel.cpu.vendor, "GenuineIntel");
-	kernel.cpu.family = 6;
-	kernel.cpu.model = 94;
-	kernel.cpu.min_period = 2;
-	csw_tryout_set_ops_for_tests(&kernel_ops);
-	strcpy(kernel.cpu.hypervisor, "KVM");
+	strcpy(tryout.cpu.vendor, "GenuineIntel");
+	tryout.cpu.family = 6;
+	tryout.cpu.model = 94;
+	tryout.cpu.min_period = 2;
 	tree_file("/sys/devices/system/cpu/online", "0-3\n");
 	tree_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
 	tree_file(TRACING "sched/sched_switch/id", "314\n");
@@ -111,13 +80,6 @@ static int setup(void **state)
 	tree_file(PMUS "msr/format/event", "config:0-63\n");
 	tree_file(PMUS "msr/events/tsc", "event=0x00\n");
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	csw_tryout_set_ops_for_tests(NULL);
-	tree_teardown(state);
-	return kernel.opened == kernel.closed ? 0 : -1;
 }
 
 static void check(const char *name, uint32_t type, uint64_t config, uint32_t flags,
@@ -412,7 +374,7 @@ static void test_no_model(void **state)
 			      SAYS("no sample at all"));
 	check_trigger_refused("PERF_COUNT_SW_CPU_CLOCK", 1, -EINVAL, SAYS("storm"));
 	check_refused("LLC_MISSES", -EOPNOTSUPP, SAYS("libpfm4 knows no core event"));
-	strcpy(kernel.cpu.vendor, "AuthenticAMD");
+	strcpy(tryout.cpu.vendor, "AuthenticAMD");
 	check_refused("LLC_MISSES", -EOPNOTSUPP, SAYS("AMD"));
 }
 
@@ -432,7 +394,7 @@ static void test_no_pmu(void **state)
 			    "this is a virtual machine (KVM) whose hypervisor hands none to it");
 	csw_tryout_no_pmu(small, sizeof(small));
 	assert_string_equal(small, "this is a virtu");
-	kernel.cpu.hypervisor[0] = '\0';
+	tryout.cpu.hypervisor[0] = '\0';
 	check_refused("cycles", -EOPNOTSUPP,
 		      SAYS("hardware PMU", "no PMU driver", "GenuineIntel", "family 6 model 94"));
 }
@@ -678,7 +640,9 @@ static void check_watch(const char *name, uint64_t address, uint64_t bytes, uint
 /* What the debug registers can watch, at the right address and no longer than it is. */
 static void test_watches(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
+	static const struct csw_percpu_ops ops = { .find = percpu_find,
+						   .global = percpu_global,
+						   .address = percpu_address };
 	char place[64], became[96];
 	struct csw_trigger t;
 
@@ -711,7 +675,9 @@ static void test_watches(void **state)
 
 static void test_watches_refused(void **state)
 {
-	static const struct csw_percpu_ops ops = { percpu_find, percpu_global, percpu_address };
+	static const struct csw_percpu_ops ops = { .find = percpu_find,
+						   .global = percpu_global,
+						   .address = percpu_address };
 
 	(void)state;
 	if (!csw_arch_watch_loads)
@@ -743,7 +709,7 @@ static void test_watches_refused(void **state)
 	csw_percpu_set_ops_for_tests(NULL);
 }
 
-#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, tryout_teardown)
 
 /* Runs a group in a child whose libpfm4 sees this model; its failures. */
 #define RUN_AS(model, tests)                                                                       \

@@ -18,6 +18,8 @@
 #include <glob.h>
 #include <jansson.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,14 +68,12 @@ static int temp_file(void)
 	return fd;
 }
 
-/* args as a shell reads them, redirections included; $DIR is the test's folder. out and err -1:
- * into files that finish() reads. */
-static void start_on(struct run *run, const char *args, int out, int err)
-{
-	char script[4096];
+static void (*in_child)(void); /* what the next programs do to themselves before they begin */
 
-	assert_true(snprintf(script, sizeof(script), "exec \"$CSW\" %s", args) <
-		    (int)sizeof(script));
+/* A line of the shell; $CSW is csw-sample, $DIR the test's folder. out and err -1: into files that
+ * finish() reads. */
+static void start_script(struct run *run, const char *script, int out, int err)
+{
 	*run = (struct run){ .out = out < 0 ? temp_file() : out,
 			     .err = err < 0 ? temp_file() : err };
 	run->pid = fork();
@@ -80,11 +81,23 @@ static void start_on(struct run *run, const char *args, int out, int err)
 	if (!run->pid) {
 		/* A test that CTest kills for its time must not leave a measurement behind. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (in_child)
+			in_child();
 		dup2(run->out, STDOUT_FILENO);
 		dup2(run->err, STDERR_FILENO);
 		execl("/bin/sh", "sh", "-c", script, NULL);
 		_exit(99);
 	}
+}
+
+/* args as a shell reads them, redirections included. */
+static void start_on(struct run *run, const char *args, int out, int err)
+{
+	char script[4096];
+
+	assert_true(snprintf(script, sizeof(script), "exec \"$CSW\" %s", args) <
+		    (int)sizeof(script));
+	start_script(run, script, out, err);
 }
 
 static void start(struct run *run, const char *args)
@@ -325,13 +338,6 @@ static void remove_file(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	unlink(path);
-}
-
-static void sleep_ms(int ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * NS_PER_MS };
-
-	nanosleep(&t, NULL);
 }
 
 /* ---- help and the commands ---- */
@@ -1241,6 +1247,97 @@ static void test_recording_of_nobody(void **state)
 	remove_file("rec");
 }
 
+/* One CPU, on which 10 and 20 take turns every second, with what the page faults and the task clock
+ * read at each switch. */
+static void make_counted_recording(const char *name, const uint64_t faults[4],
+				   const uint64_t clock_ns[4])
+{
+	static const uint64_t configs[] = { PERF_COUNT_SW_CONTEXT_SWITCHES,
+					    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_TASK_CLOCK };
+	static const char *const names[] = { "context-switches", "page-faults", "task-clock" };
+	static struct pd w;
+	char path[128];
+
+	memset(&w, 0, sizeof(w));
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	w.file = fopen(path, "w+e");
+	assert_non_null(w.file);
+	for (unsigned i = 0; i < 3; i++)
+		w.attrs[w.nr_attrs++] = (struct pd_attr){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = configs[i],
+			.period = i == 0,
+			.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+				       PERF_SAMPLE_CPU | PERF_SAMPLE_READ,
+			.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+			.flags = PD_SAMPLE_ID_ALL | (i == 0 ? PD_CONTEXT_SWITCH : 0),
+			.name = names[i],
+			.ids = { 100 + i },
+			.nr_ids = 1,
+		};
+	pd_head(&w);
+	for (unsigned i = 0; i < 4; i++) {
+		int32_t tid = i % 2 ? 20 : 10, next = 30 - tid;
+		struct pd_id id = {
+			.pid = tid, .tid = tid, .time = 1000000000ull * (1 + i), .id = 100
+		};
+
+		pd_sample(&w, w.attrs,
+			  &(struct pd_sample){
+				  .id = id,
+				  .values = (uint64_t[]){ 1 + i, faults[i], clock_ns[i] },
+				  .value_ids = (uint64_t[]){ 100, 101, 102 },
+				  .nr = 3,
+			  });
+		pd_switch(&w, w.attrs, &id, true, false, next, next);
+		id.pid = id.tid = next;
+		pd_switch(&w, w.attrs, &id, false, false, tid, tid);
+	}
+	pd_round(&w);
+	pd_finish(&w);
+	assert_int_equal(fclose(w.file), 0);
+}
+
+/* In all formats, and where CSV has no place for it, on standard error at least. */
+static void check_broken(const char *why)
+{
+	char text[512];
+	struct run run;
+	json_t *report;
+
+	snprintf(text, sizeof(text), "do not trust them: %s\n", why);
+	expect("report \"$DIR/rec\"", 3, text, why);
+	expect("report \"$DIR/rec\" --format=csv", 3, "kind", why);
+	start(&run, "report \"$DIR/rec\" --format=json");
+	finish(&run);
+	judge(&run, "report as JSON", 3, "", why);
+	report = json_loads(run.stdout_text, 0, NULL);
+	assert_non_null(report);
+	assert_string_equal(json_string_value(json_object_get(report, "broken")), why);
+	json_decref(report);
+	release(&run);
+}
+
+/* Whichever check fails is named. */
+static void test_broken_recording(void **state)
+{
+	static const uint64_t faults[] = { 5, 7, 9, 12 }, back[] = { 5, 7, 6, 12 };
+	static const uint64_t s = 1000000000, clocks[] = { 0, s, 2 * s, 3 * s };
+	static const uint64_t early[] = { 0, s, s / 2, 3 * s }, fast[] = { 0, s, 2 * s, 9 * s };
+
+	(void)state;
+	make_counted_recording("rec", faults, clocks);
+	expect("report \"$DIR/rec\"", 0, "conservation page-faults ok", NULL);
+	make_counted_recording("rec", back, clocks);
+	check_broken("a reading of page-faults was wrong, on CPU 0 it went back from 7 to 6");
+	make_counted_recording("rec", faults, early);
+	check_broken("a reading of task-clock was wrong, on CPU 0 it went back from 1000000000 to "
+		     "500000000");
+	make_counted_recording("rec", faults, fast);
+	check_broken("a clock shows more time than the CPUs had: task-clock");
+	remove_file("rec");
+}
+
 /* What --help of a command does not show is refused by it, by name. */
 static void test_help_is_what_works(void **state)
 {
@@ -1843,6 +1940,22 @@ static void test_default_run_of_a_program(void **state)
 
 /* ---- on the real kernel: scope ---- */
 
+/* A zombie, whose new parent takes its time, has ended. */
+static bool has_ended(pid_t pid)
+{
+	char path[64], state = 'X';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'X';
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
 static pid_t start_sleeper(int ms)
 {
 	pid_t pid = fork();
@@ -1869,6 +1982,82 @@ static void test_ids_that_have_gone(void **state)
 	expect(args, 1, NULL, "there is no such thread");
 	snprintf(args, sizeof(args), PERF "-p %d,%d -- true", (int)getpid(), (int)pid);
 	expect(args, 125, NULL, "there is no such process");
+}
+
+/* Its parent, this test, has not waited for it: it exists, and will never run. */
+static void test_zombie(void **state)
+{
+	pid_t pid = start_sleeper(0);
+	siginfo_t info;
+	char args[128], said[64];
+
+	(void)state;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	snprintf(args, sizeof(args), PERF "-d 5 -p %d", (int)pid);
+	snprintf(said, sizeof(said), "-p %d: this process has ended", (int)pid);
+	expect(args, 1, NULL, said);
+	snprintf(args, sizeof(args), PERF "-d 5 -t %d", (int)pid);
+	expect(args, 1, NULL, "this thread has ended");
+	snprintf(args, sizeof(args), "slices -d 5 -p %d", (int)pid);
+	expect(args, 1, NULL, said);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void *end_first_thread(void *fds)
+{
+	char byte;
+
+	return read(((int *)fds)[0], &byte, 1) < 0 ? fds : NULL;
+}
+
+/* The first thread has ended and shows as a zombie; the process has not. */
+static void test_process_without_its_first_thread(void **state)
+{
+	int fds[2];
+	char args[128];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[1]);
+		if (pthread_create(&thread, NULL, end_first_thread, fds))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	for (int ms = 0; !has_ended(pid) && ms < PATIENCE_MS; ms += 10)
+		sleep_ms(10);
+	snprintf(args, sizeof(args), PERF "-d 0.2 -p %d", (int)pid);
+	expect(args, 0, "[other]", NULL);
+	snprintf(args, sizeof(args), PERF "-d 5 -t %d", (int)pid);
+	expect(args, 1, NULL, "this thread has ended");
+	close(fds[1]);
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* It was there when it was looked for, and was not when counting began. */
+static void test_process_that_ends_before(void **state)
+{
+	pid_t pid = start_sleeper(PATIENCE_MS);
+	char args[128], said[64];
+	struct run run;
+
+	(void)state;
+	snprintf(args, sizeof(args), PERF_LOUD "--delay=1000 -d 0.2 -p %d", (int)pid);
+	snprintf(said, sizeof(said), "process %d has ended before counting began", (int)pid);
+	start(&run, args);
+	sleep_ms(400);
+	kill(pid, SIGKILL);
+	finish(&run);
+	judge(&run, args, 0, "[other]", said);
+	release(&run);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void *tell_tid(void *fds)
@@ -2162,22 +2351,6 @@ static pid_t await_pid(const char *name)
 	return 0;
 }
 
-/* A zombie, whose new parent takes its time, has ended. */
-static bool has_ended(pid_t pid)
-{
-	char path[64], state = 'X';
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return true;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 'X';
-	fclose(file);
-	return state == 'Z' || state == 'X';
-}
-
 /* csw-sample alone is told to end, at once: its program must not stay. */
 static void test_no_program_is_left(void **state)
 {
@@ -2463,6 +2636,112 @@ static void test_hidden_processes(void **state)
 				 modes[i]);
 	}
 #undef NOBODY
+}
+
+/* Outside threads' switches have records, only no numbers: nothing is missing, and no other trigger
+ * would tell more. */
+static void test_threads_outside_the_namespace(void **state)
+{
+#define IN_NAMESPACE "exec unshare -p -f --mount-proc \"$CSW\""
+	pid_t busy;
+	struct run run;
+
+	(void)state;
+	if (system("unshare -p -f --mount-proc true 2>/dev/null")) {
+		printf("skip: a PID namespace: unshare(1) with the right to make one is needed\n");
+		skip();
+	}
+	busy = start_spinner();
+	start_script(&run, IN_NAMESPACE " --driver=perf -e page-faults -d 0.5", -1, -1);
+	finish(&run);
+	kill(busy, SIGKILL);
+	assert_int_equal(waitpid(busy, NULL, 0), busy);
+	judge(&run, "in a PID namespace", 0, "[unknown] outside",
+	      "threads outside of this PID namespace have no number here");
+	assert_null(strstr(run.stderr_text, "no record"));
+	release(&run);
+	start_script(&run, IN_NAMESPACE " doctor", -1, -1);
+	finish(&run);
+	judge(&run, "doctor in a PID namespace", 0, "threads outside have no number here", NULL);
+	assert_null(strstr(run.stdout_text, "the idle task there leaves no record at all"));
+	release(&run);
+}
+
+static int bpf_error; /* what bpf(2) comes to */
+
+static void forbid_bpf(void)
+{
+	struct sock_filter insns[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)bpf_error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(insns) / sizeof(*insns), .filter = insns };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(98);
+}
+
+/* One line of tid_change's refusal. */
+static void check_refusal(const char *script, const char *part, const char *not_part)
+{
+	struct run run;
+
+	start_script(&run, script, -1, -1);
+	finish(&run);
+	judge(&run, script, 1, NULL, part);
+	if (strstr(run.stderr_text, not_part))
+		fail_msg("%s: \"%s\" is not the cause: %s", script, not_part, run.stderr_text);
+	release(&run);
+}
+
+#define BY_STORES "--trigger=tid_change -e page-faults -q -d 0.1"
+
+static bool can_watch(void)
+{
+	if (system("\"$CSW\" " BY_STORES " -o /dev/null 2>/dev/null") == 0)
+		return true;
+	printf("skip: who forbids bpf(2): tid_change does not work here anyway, see csw-sample "
+	       "list triggers\n");
+	return false;
+}
+
+/* A container's filter, though the capabilities are there. */
+static void test_seccomp_forbids_bpf(void **state)
+{
+	struct run run;
+
+	(void)state;
+	if (!can_watch())
+		skip();
+	in_child = forbid_bpf;
+	bpf_error = EPERM;
+	check_refusal("exec \"$CSW\" " BY_STORES, "a seccomp filter is in force", "sudo");
+	start_script(&run, "exec \"$CSW\" doctor", -1, -1);
+	finish(&run);
+	judge(&run, "doctor without bpf(2)", 0, "a seccomp filter is in force", NULL);
+	release(&run);
+	bpf_error = ENOSYS;
+	check_refusal("exec \"$CSW\" " BY_STORES, "the seccomp filter in force here hides it",
+		      "sudo");
+	in_child = NULL;
+}
+
+static void test_missing_capabilities_forbid_bpf(void **state)
+{
+	(void)state;
+	if (!can_watch())
+		skip();
+	if (system("setpriv --bounding-set -bpf,-sys_admin true 2>/dev/null")) {
+		printf("skip: a capability less: root and setpriv(1) are needed\n");
+		skip();
+	}
+	check_refusal("exec setpriv --bounding-set -bpf,-sys_admin \"$CSW\" " BY_STORES,
+		      "not permitted without CAP_BPF;", "seccomp");
+	check_refusal("exec setpriv --bounding-set -perfmon,-sys_admin \"$CSW\" " BY_STORES,
+		      "not permitted without CAP_PERFMON;", "seccomp");
 }
 
 static void test_says_what_to_expect(void **state)
@@ -2777,6 +3056,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_completion),
 		cmocka_unit_test(test_recording_usage),
 		cmocka_unit_test(test_recording_of_nobody),
+		cmocka_unit_test(test_broken_recording),
 		cmocka_unit_test(test_help_is_what_works),
 		cmocka_unit_test(test_help_of_commands),
 		cmocka_unit_test(test_json_of_lists),
@@ -2797,6 +3077,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_signals_of_the_program),
 		cmocka_unit_test(test_default_run_of_a_program),
 		cmocka_unit_test(test_ids_that_have_gone),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_process_without_its_first_thread),
+		cmocka_unit_test(test_process_that_ends_before),
+		cmocka_unit_test(test_threads_outside_the_namespace),
+		cmocka_unit_test(test_seccomp_forbids_bpf),
+		cmocka_unit_test(test_missing_capabilities_forbid_bpf),
 		cmocka_unit_test(test_a_thread_is_no_process),
 		cmocka_unit_test(test_ends_with_what_it_watches),
 		cmocka_unit_test(test_scope_selects_rows),

@@ -355,6 +355,25 @@ static void test_all_well(void **state)
 		assert_ptr_equal(find(report.checks[i].name), &report.checks[i]);
 }
 
+static int not_allowed(struct csw_error *err)
+{
+	return csw_error_set(err, -EACCES, "making a map is forbidden; allow it");
+}
+
+/* The capabilities do not say it all. */
+static void test_bpf_that_is_forbidden(void **state)
+{
+	static const struct csw_percpu_ops ops = { .allowed = not_allowed };
+
+	(void)state;
+	check_said("BPF", CSW_STATE_OK, "the rights are there");
+	csw_percpu_set_ops_for_tests(&ops);
+	if (csw_percpu_allowed(NULL) == 0)
+		skip(); /* nothing needs it on this architecture */
+	check_said("BPF", CSW_STATE_LIMITED, "making a map is forbidden");
+	assert_string_equal(find("BPF")->remedy, "allow it");
+}
+
 static void test_permissions(void **state)
 {
 	(void)state;
@@ -520,7 +539,7 @@ static void test_surroundings(void **state)
 {
 	(void)state;
 	machine.namespace = 4026532000u;
-	check_said("PID namespace", CSW_STATE_LIMITED, "look like idle");
+	check_said("PID namespace", CSW_STATE_LIMITED, "look like idle, so that both are in");
 	machine.namespace = 0;
 	check_said("PID namespace", CSW_STATE_LIMITED, "/proc");
 	check_said("names of threads", CSW_STATE_OK, "all users");
@@ -601,6 +620,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_all_well),
 		TEST(test_permissions),
+		TEST(test_bpf_that_is_forbidden),
 		TEST(test_no_call),
 		TEST(test_no_samples),
 		TEST(test_driver_fails),

@@ -882,6 +882,13 @@ static void append_switch(int cpu, uint64_t time_ns)
 		    1);
 }
 
+static void append_switch_in(int cpu, uint64_t time_ns)
+{
+	const uint64_t prev = 21ull << 32 | 20;
+
+	append_side(cpu, PERF_RECORD_SWITCH_CPU_WIDE, 0, time_ns, &prev, 1);
+}
+
 static void append_comm(int cpu, uint64_t time_ns)
 {
 	const uint64_t words[2] = { 11ull << 32 | 10, 0x656d616e /* "name" */ };
@@ -983,15 +990,20 @@ static void check_stop(struct csw_driver *drv, unsigned ring, uint64_t lost, uin
 	expect_end(drv, ring);
 }
 
-static struct csw_driver *started(void)
+static struct csw_driver *started_with(const struct csw_plan *plan)
 {
 	struct csw_driver *drv;
 	struct csw_error err;
 
-	assert_int_equal(ops->open(&drv, &the_plan, &err), 0);
+	assert_int_equal(ops->open(&drv, plan, &err), 0);
 	kernel.now = ENABLED_NS;
 	assert_int_equal(ops->start(drv, &sink, &err), 0);
 	return drv;
+}
+
+static struct csw_driver *started(void)
+{
+	return started_with(&the_plan);
 }
 
 static void stop(struct csw_driver *drv)
@@ -1080,6 +1092,86 @@ static void test_stream(void **state)
 	/* A CPU on which nothing happened has both ends all the same. */
 	check_start(drv, 2, ENABLED_NS);
 	check_stop(drv, 2, 2, 3);
+	close_driver(drv);
+}
+
+#define LIMIT CSW_PERF_SAMPLE_TO_SWITCH_NS
+
+/* Another recorder's clock may be ahead of ours or behind it. The records before and behind the
+ * sample are at 0 and `next` here. */
+static void test_sample_of_another_clock(void **state)
+{
+	enum { NEXT = 10 * LIMIT };
+	static const struct {
+		enum csw_phase phase;
+		bool in; /* what follows is a SWITCH_IN */
+		int64_t sample, bounded;
+	} cases[] = {
+		/* ahead: never later than what stands behind it */
+		{ CSW_PHASE_BEFORE, false, NEXT + 1, NEXT },
+		{ CSW_PHASE_BEFORE, false, INT64_MAX / 2, NEXT },
+		{ CSW_PHASE_INSIDE, true, NEXT + 1, NEXT },
+		{ CSW_PHASE_ANY, false, NEXT + 1, NEXT },
+		/* behind: it was taken just before its SWITCH_OUT */
+		{ CSW_PHASE_BEFORE, false, NEXT - LIMIT - 1, NEXT },
+		{ CSW_PHASE_BEFORE, false, 1, NEXT },
+		{ CSW_PHASE_BEFORE, false, -5 * LIMIT, NEXT },
+		/* ... unless it may as well have been then */
+		{ CSW_PHASE_BEFORE, false, NEXT - LIMIT, NEXT - LIMIT },
+		{ CSW_PHASE_BEFORE, false, NEXT - 1, NEXT - 1 },
+		{ CSW_PHASE_BEFORE, false, NEXT, NEXT },
+		/* no switch comes at once, or the trigger may fire at any time: never earlier than
+		 * what stands before it, and that is all */
+		{ CSW_PHASE_BEFORE, true, 1, 1 },
+		{ CSW_PHASE_BEFORE, true, -5 * LIMIT, 0 },
+		{ CSW_PHASE_INSIDE, false, 1, 1 },
+		{ CSW_PHASE_ANY, false, 1, 1 },
+		{ CSW_PHASE_ANY, false, -5 * LIMIT, 0 },
+	};
+	const uint64_t base = ENABLED_NS + 10 * LIMIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct csw_plan plan = the_plan;
+		struct csw_driver *drv;
+
+		reset();
+		plan.trigger.phase = cases[i].phase;
+		drv = started_with(&plan);
+		append_switch_in(0, base);
+		append_sample(0, base + (uint64_t)cases[i].sample, 1);
+		if (cases[i].in)
+			append_switch_in(0, base + NEXT);
+		else
+			append_switch(0, base + NEXT);
+		ops->snapshot(drv);
+		check_start(drv, 0, ENABLED_NS);
+		expect(drv, 0, CSW_RECORD_SWITCH_IN, base);
+		expect(drv, 0, CSW_RECORD_SAMPLE, base + (uint64_t)cases[i].bounded);
+		expect(drv, 0, cases[i].in ? CSW_RECORD_SWITCH_IN : CSW_RECORD_SWITCH_OUT,
+		       base + NEXT);
+		close_driver(drv);
+	}
+}
+
+/* Two samples before one SWITCH_OUT: only of the last one is known that it was just before. */
+static void test_samples_of_another_clock(void **state)
+{
+	const uint64_t base = ENABLED_NS + 10 * LIMIT;
+	struct csw_driver *drv = started();
+
+	(void)state;
+	append_switch_in(0, base);
+	append_sample(0, base + 1, 1);
+	append_sample(0, base + 2, 2);
+	append_switch(0, base + 10 * LIMIT);
+	ops->snapshot(drv);
+	check_start(drv, 0, ENABLED_NS);
+	expect(drv, 0, CSW_RECORD_SWITCH_IN, base);
+	expect(drv, 0, CSW_RECORD_SAMPLE, base + 1);
+	expect(drv, 0, CSW_RECORD_SAMPLE, base + 10 * LIMIT);
+	expect(drv, 0, CSW_RECORD_SWITCH_OUT, base + 10 * LIMIT);
+	expect_end(drv, 0);
 	close_driver(drv);
 }
 
@@ -1271,6 +1363,8 @@ int main(void)
 		ON_FAKE(test_offline_cpu),
 		ON_FAKE(test_driver_options),
 		ON_FAKE(test_stream),
+		ON_FAKE(test_sample_of_another_clock),
+		ON_FAKE(test_samples_of_another_clock),
 		ON_FAKE(test_stream_ends_within_call),
 		ON_FAKE(test_stream_of_samples),
 		ON_FAKE(test_stream_begins_with_loss),

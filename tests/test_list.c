@@ -1,6 +1,6 @@
 /*
  * What csw_list says of a made-up machine: its sysfs is a temporary tree, its kernel the function
- * kernel_open below, its CPU a Skylake by LIBPFM_FORCE_PMU.
+ * `answer` below, its CPU a Skylake by LIBPFM_FORCE_PMU.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,28 +13,23 @@
 
 #include "csw/csw.h"
 #include "engine/pfm.h"
-#include "engine/tryout.h"
-#include "tests/tree.h"
+#include "tests/tryout_kernel.h"
 
 #define PMUS "/sys/bus/event_source/devices/"
 #define TRACING "/sys/kernel/tracing/events/"
-#define DESCRIPTOR 4242
 #define MSR_TYPE 9
 
 static struct {
 	bool has_pmu;
 	int tracepoints; /* what the kernel says to them */
 	int raw;         /* ... and to raw codes */
-	int tries[16], opened, closed;
+	int tries[16];
 } kernel;
 
-static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
-		       unsigned long flags)
+static int answer(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	(void)pid;
 	(void)cpu;
-	(void)group;
-	(void)flags;
 	assert_true(attr->type < 16);
 	kernel.tries[attr->type]++;
 	if (attr->type == PERF_TYPE_TRACEPOINT && kernel.tracepoints)
@@ -44,31 +39,15 @@ static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int gro
 	if (!kernel.has_pmu && (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_RAW ||
 				attr->type == PERF_TYPE_HW_CACHE))
 		return -ENOENT;
-	kernel.opened++;
-	return DESCRIPTOR;
-}
-
-static int kernel_close(int fd)
-{
-	assert_int_equal(fd, DESCRIPTOR);
-	kernel.closed++;
 	return 0;
 }
-
-static int kernel_cpu(struct csw_cpu *out)
-{
-	*out = (struct csw_cpu){ .vendor = "GenuineIntel", .hypervisor = "KVM" };
-	return 0;
-}
-
-static const struct csw_tryout_ops kernel_ops = { kernel_open, kernel_close, kernel_cpu };
 
 static int setup(void **state)
 {
 	memset(&kernel, 0, sizeof(kernel));
-	csw_tryout_set_ops_for_tests(&kernel_ops);
-	if (tree_setup(state))
+	if (tryout_setup(state, answer))
 		return -1;
+	strcpy(tryout.cpu.vendor, "GenuineIntel");
 	tree_file("/sys/devices/system/cpu/online", "0-1\n");
 	tree_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
 	tree_file(TRACING "sched/sched_switch/id", "316\n");
@@ -88,13 +67,6 @@ static int setup(void **state)
 	tree_file(PMUS "intel_pt/type", "8\n");
 	tree_file(PMUS "intel_pt/events/anything", "event=0x01\n");
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	csw_tryout_set_ops_for_tests(NULL);
-	assert_int_equal(kernel.opened, kernel.closed);
-	return tree_teardown(state);
 }
 
 /* ---- what was listed ---- */
@@ -399,7 +371,7 @@ static void test_no_such_list(void **state)
 	assert_non_null(strstr(err.text, "triggers"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, tryout_teardown)
 
 int main(void)
 {

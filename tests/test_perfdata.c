@@ -566,6 +566,9 @@ static void test_malformed_real_files(void **state)
 struct made {
 	struct pd w;
 	bool turned; /* see leave */
+	bool narrow; /* switch records of single threads */
+	bool samples_only;
+	int64_t shift; /* by so much the trigger's samples have another time than the records */
 	char path[32];
 };
 
@@ -634,6 +637,7 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 	ids[f] = IDS + 2 + cpu;
 	values[t] = time;
 	ids[t] = IDS + 4 + cpu;
+	id.time += (uint64_t)m->shift;
 	pd_sample(&m->w, attr,
 		  &(struct pd_sample){ .id = id,
 				       .values = values,
@@ -645,14 +649,28 @@ static void leave(struct made *m, uint32_t cpu, uint64_t time, int32_t pid, int3
 				       .raw = "raw",
 				       .raw_bytes = 4,
 				       .cgroup = CGROUPS + (uint64_t)(tid < 0 ? 12 : tid) });
-	if (!(attr->flags & PD_CONTEXT_SWITCH))
+	if (m->samples_only || !(attr->flags & PD_CONTEXT_SWITCH))
 		return;
-	id.time++;
-	pd_switch(&m->w, attr, &id, true, tid == 11, next_pid, next_tid);
+	id.time = time + 1;
+	if (m->narrow)
+		pd_switch_of_thread(&m->w, attr, &id, true);
+	else
+		pd_switch(&m->w, attr, &id, true, tid == 11, next_pid, next_tid);
 	id.pid = next_pid;
 	id.tid = next_tid;
 	id.time++;
-	pd_switch(&m->w, attr, &id, false, false, pid, tid);
+	if (m->narrow)
+		pd_switch_of_thread(&m->w, attr, &id, false);
+	else
+		pd_switch(&m->w, attr, &id, false, false, pid, tid);
+}
+
+/* Ready for records: the little order, with a header that can be finished. */
+static void make_group(struct made *m)
+{
+	make(m, false, false);
+	group(m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	pd_head(&m->w);
 }
 
 /* 11 and 12 of process 10 take turns on CPU 0: 7 faults and 3, 1000 ns each. 12 exits with the
@@ -681,6 +699,13 @@ static void two_threads(struct made *m)
 	pd_round(&m->w);
 }
 
+static void make_two_threads(struct made *m)
+{
+	make_group(m);
+	two_threads(m);
+	done(m);
+}
+
 static void check_two_threads(const struct result *r, bool times)
 {
 	assert_int_equal(r->open, 0);
@@ -699,6 +724,19 @@ static void check_two_threads(const struct result *r, bool times)
 	assert_int_equal(r->sum.exact_ns, r->sum.oncpu_ns);
 }
 
+/* The file from its header on. */
+static void read_two_threads(struct made *m, bool times)
+{
+	struct result r;
+
+	pd_head(&m->w);
+	two_threads(m);
+	done(m);
+	read_result(&r, m->path);
+	check_two_threads(&r, times);
+	drop(m, &r);
+}
+
 /* Both orders, both modes, all that a reading can hold, events with and without ids. */
 static void test_forms(void **state)
 {
@@ -713,36 +751,24 @@ static void test_forms(void **state)
 			(bits & 8 ? PERF_FORMAT_TOTAL_TIME_ENABLED |
 					    PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST
 				  : 0);
-		struct result r;
 		struct made m;
 
 		make(&m, bits & 1, bits & 2);
 		group(&m, wide | extra[bits >> 4], format);
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
-		read_result(&r, m.path);
-		check_two_threads(&r, true);
-		drop(&m, &r);
+		read_two_threads(&m, true);
 	}
 }
 
 /* The ids say whose a value is, also where the next sample has them in another order. */
 static void test_values_change_places(void **state)
 {
-	struct result r;
 	struct made m;
 
 	(void)state;
 	make(&m, false, false);
 	m.turned = true;
 	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
-	read_result(&r, m.path);
-	check_two_threads(&r, true);
-	drop(&m, &r);
+	read_two_threads(&m, true);
 }
 
 /* Page faults of a cgroup's row; -1: there is none. */
@@ -803,11 +829,7 @@ static void test_samples_without_cgroups(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_CGROUP, NULL, NULL);
 	assert_int_equal(r.open, -EOPNOTSUPP);
 	assert_non_null(strstr(r.err.text, "--all-cgroups"));
@@ -821,19 +843,13 @@ static void test_attr_sizes(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct result r;
 		struct made m;
 
 		make(&m, i % 2, i % 3 == 0);
 		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
 		for (unsigned k = 0; k < m.w.nr_attrs; k++)
 			m.w.attrs[k].bytes = sizes[i];
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
-		read_result(&r, m.path);
-		check_two_threads(&r, true);
-		drop(&m, &r);
+		read_two_threads(&m, true);
 	}
 }
 
@@ -856,48 +872,53 @@ static void test_switches_by_samples(void **state)
 	drop(&m, &r);
 }
 
+static void add_tracepoint(struct made *m)
+{
+	m->w.attrs[m->w.nr_attrs++] = (struct pd_attr){
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = 300,
+		.period = 1,
+		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
+		.flags = PD_SAMPLE_ID_ALL,
+		.name = "sched:sched_switch",
+		.ids = { IDS },
+		.nr_ids = 1,
+	};
+}
+
+/* exits: then the kernel's sample is of nobody. */
+static void put_tracepoint(struct made *m, uint64_t time, int32_t prev, int32_t next, bool sleeps,
+			   bool exits)
+{
+	uint32_t tids[] = { (uint32_t)prev, (uint32_t)next };
+	int32_t tid = exits ? -1 : prev;
+	unsigned char raw[68] = { 0 };
+
+	for (unsigned i = 0; i < 2 && m->w.swap; i++)
+		tids[i] = __builtin_bswap32(tids[i]);
+	memcpy(raw + 24, &tids[0], 4);
+	raw[32] = sleeps; /* prev_state */
+	memcpy(raw + 56, &tids[1], 4);
+	pd_sample(&m->w, &m->w.attrs[0],
+		  &(struct pd_sample){ .id = { .pid = tid, .tid = tid, .time = time, .id = IDS },
+				       .raw = raw,
+				       .raw_bytes = 68 });
+}
+
 /* sched:sched_switch says who leaves and who comes, the one who exits too. */
 static void test_switches_by_tracepoint(void **state)
 {
 	for (unsigned swap = 0; swap < 2; swap++) {
-		struct pd_attr *attr;
 		struct result r;
 		struct made m;
 
 		(void)state;
 		make(&m, swap, false);
-		m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
-			.type = PERF_TYPE_TRACEPOINT,
-			.config = 300,
-			.period = 1,
-			.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
-			.flags = PD_SAMPLE_ID_ALL,
-			.name = "sched:sched_switch",
-			.ids = { IDS },
-			.nr_ids = 1,
-		};
-		attr = &m.w.attrs[0];
+		add_tracepoint(&m);
 		pd_head(&m.w);
-		for (uint32_t i = 0; i < 5; i++) {
-			uint32_t tid = i % 2 ? 11 : 12, next = i % 2 ? 12 : 11;
-			unsigned char raw[68] = { 0 };
-
-			if (swap) {
-				tid = __builtin_bswap32(tid);
-				next = __builtin_bswap32(next);
-			}
-			memcpy(raw + 24, &tid, 4);
-			raw[32] = i % 2; /* prev_state */
-			memcpy(raw + 56, &next, 4);
-			tid = i % 2 ? 11 : 12;
-			pd_sample(&m.w, attr,
-				  &(struct pd_sample){ .id = { .pid = i == 4 ? -1 : (int32_t)tid,
-							       .tid = i == 4 ? -1 : (int32_t)tid,
-							       .time = 1000 * (i + 1),
-							       .id = IDS },
-						       .raw = raw,
-						       .raw_bytes = 68 });
-		}
+		for (uint32_t i = 0; i < 5; i++)
+			put_tracepoint(&m, 1000 * (i + 1), i % 2 ? 11 : 12, i % 2 ? 12 : 11, i % 2,
+				       i == 4);
 		done(&m);
 		read_result(&r, m.path);
 		assert_int_equal(r.open, 0);
@@ -911,19 +932,6 @@ static void test_switches_by_tracepoint(void **state)
 	}
 }
 
-static void put_tracepoint(struct made *m, uint64_t time, int32_t prev, int32_t next)
-{
-	unsigned char raw[68] = { 0 };
-
-	memcpy(raw + 24, &prev, 4);
-	raw[32] = 1;
-	memcpy(raw + 56, &next, 4);
-	pd_sample(&m->w, &m->w.attrs[0],
-		  &(struct pd_sample){ .id = { .pid = prev, .tid = prev, .time = time, .id = IDS },
-				       .raw = raw,
-				       .raw_bytes = 68 });
-}
-
 /* 12 comes and 13 leaves: a sample is missing, and who ran when nobody knows. */
 static void test_missing_tracepoint(void **state)
 {
@@ -932,21 +940,12 @@ static void test_missing_tracepoint(void **state)
 
 	(void)state;
 	make(&m, false, false);
-	m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = 300,
-		.period = 1,
-		.sample_type = (wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_RAW,
-		.flags = PD_SAMPLE_ID_ALL,
-		.name = "sched:sched_switch",
-		.ids = { IDS },
-		.nr_ids = 1,
-	};
+	add_tracepoint(&m);
 	pd_head(&m.w);
-	put_tracepoint(&m, 1000, 12, 11);
-	put_tracepoint(&m, 2000, 11, 12);
-	put_tracepoint(&m, 3000, 13, 11);
-	put_tracepoint(&m, 4000, 11, 12);
+	put_tracepoint(&m, 1000, 12, 11, true, false);
+	put_tracepoint(&m, 2000, 11, 12, true, false);
+	put_tracepoint(&m, 3000, 13, 11, true, false);
+	put_tracepoint(&m, 4000, 11, 12, true, false);
 	done(&m);
 	read_result(&r, m.path);
 	assert_int_equal(row_value(&r, 11, NULL, "oncpu_ns"), 2000);
@@ -965,9 +964,7 @@ static void test_rings_in_any_order(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	for (uint64_t round = 0; round < 10; round++) {
 		for (uint32_t cpu = 2; cpu-- > 0;) {
 			for (uint64_t i = 0; i < 5; i++) {
@@ -994,6 +991,124 @@ static void test_rings_in_any_order(void **state)
 	drop(&m, &r);
 }
 
+/* ---- samples whose time another recorder's clock has filled in ---- */
+
+#define LIMIT CSW_PERF_SAMPLE_TO_SWITCH_NS
+
+/* When samples ended slices, each time once: a slice of several owners is told for each of them. */
+struct ends {
+	unsigned nr;
+	uint64_t ns[8];
+};
+
+static int add_end(void *ctx, const struct csw_slice *slice)
+{
+	struct ends *all = ctx;
+
+	if (all->nr && all->ns[all->nr - 1] == slice->to_ns)
+		return 0;
+	assert_true(all->nr < 8);
+	all->ns[all->nr++] = slice->to_ns;
+	return 0;
+}
+
+/* 11 runs for long and 12 for a short while. Where every sample's time is off by `shift`, its slice
+ * ends `ends_at` from the true time. */
+static void check_shifted(int64_t shift, bool narrow, int64_t ends_at)
+{
+	const uint64_t ms = 1000000;
+	const uint64_t times[] = { 20 * ms, 60 * ms, 61 * ms, 90 * ms, 92 * ms };
+	struct ends ends = { .nr = 0 };
+	struct result r;
+	struct made m;
+
+	make_group(&m);
+	m.shift = shift;
+	m.narrow = narrow;
+	for (unsigned i = 0; i < 5; i++) {
+		int32_t tid = i % 2 ? 11 : 12, next = i % 2 ? 12 : 11;
+
+		leave(&m, 0, times[i], 10, tid, 10, next, i, 10 * i);
+	}
+	done(&m);
+	read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_end, &ends);
+	assert_int_equal(ends.nr, 5);
+	for (unsigned i = 1; i < 5; i++)
+		assert_int_equal(ends.ns[i - 1], times[i] + (uint64_t)ends_at);
+	if (!narrow) {
+		/* The time up to the last sample, and what SWITCH_IN and the end add. */
+		assert_in_range(row_value(&r, 11, NULL, "oncpu_ns"), 68 * ms, 70 * ms);
+		assert_in_range(row_value(&r, 12, NULL, "oncpu_ns"), 2 * ms, 4 * ms);
+		assert_int_equal(row_value(&r, 11, "page-faults", "value"), 20);
+		assert_int_equal(row_value(&r, 12, "page-faults", "value"), 20);
+		assert_int_equal(r.sum.exact_ns, r.sum.oncpu_ns);
+	}
+	drop(&m, &r);
+}
+
+/* Of a SWITCH_OUT that is 1 behind its sample. */
+static void test_sample_of_another_clock(void **state)
+{
+	(void)state;
+	for (int narrow = 0; narrow < 2; narrow++) {
+		check_shifted(0, narrow, 0);
+		/* ahead */
+		check_shifted(1, narrow, 1);
+		check_shifted(2, narrow, 1);
+		check_shifted(INT64_MAX / 2, narrow, 1);
+		/* behind, by less than may lie between a sample and its SWITCH_OUT, and by more */
+		check_shifted(1 - LIMIT, narrow, 1 - LIMIT);
+		check_shifted(-LIMIT, narrow, 1);
+		check_shifted(-900000, narrow, 1);
+	}
+}
+
+/* Records that are no SWITCH_OUT say nothing of when the sample before them was taken but that it
+ * was not later; COMM has its bit for something else. Another sample does not even say that. */
+static void test_sample_before_no_switch(void **state)
+{
+	enum { SWITCH_IN, COMM, SAMPLE, NR_KINDS };
+	const uint64_t sampled = 1000000, next = sampled + 10 * LIMIT;
+
+	(void)state;
+	assert_int_equal(PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_MISC_SWITCH_OUT);
+	for (unsigned kind = 0; kind < 2 * NR_KINDS; kind++) {
+		const struct pd_attr *attr;
+		struct pd_id id = { .pid = 10, .tid = 11, .time = next, .id = IDS };
+		struct ends ends = { .nr = 0 };
+		bool later = kind >= NR_KINDS;
+		struct result r;
+		struct made m;
+
+		make_group(&m);
+		attr = &m.w.attrs[0];
+		leave(&m, 0, 1000, 10, 12, 10, 11, 40, 0);
+		m.samples_only = true;
+		m.shift = later ? 11 * LIMIT : 0;
+		leave(&m, 0, sampled, 10, 11, 10, 11, 41, 7);
+		m.shift = 0;
+		if (kind % NR_KINDS == SWITCH_IN) {
+			pd_switch(&m.w, attr, &id, false, false, 10, 11);
+		} else if (kind % NR_KINDS == SAMPLE) {
+			leave(&m, 0, next, 10, 11, 10, 11, 42, 8);
+		} else {
+			pd_begin(&m.w, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+			pd_u32(&m.w, 10);
+			pd_u32(&m.w, 11);
+			pd_text(&m.w, "new", 8);
+			pd_sample_id(&m.w, attr, &id);
+			pd_end(&m.w);
+		}
+		done(&m);
+		read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_end, &ends);
+		assert_true(ends.nr >= 1);
+		assert_int_equal(ends.ns[0], !later                      ? sampled
+					     : kind % NR_KINDS == SAMPLE ? next + LIMIT
+									 : next);
+		drop(&m, &r);
+	}
+}
+
 /* From the loss on, nothing is anybody's until the next sample. */
 static void test_lost(void **state)
 {
@@ -1001,9 +1116,7 @@ static void test_lost(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	leave(&m, 0, 1000, 1, 1, 2, 2, 1, 0);
 	leave(&m, 0, 2000, 2, 2, 1, 1, 2, 10);
 	pd_lost(&m.w, &m.w.attrs[0], &(struct pd_id){ .time = 4000, .id = IDS }, 6);
@@ -1192,11 +1305,7 @@ static void test_broken_headers(void **state)
 		struct result r;
 		struct made m;
 
-		make(&m, false, false);
-		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-		pd_head(&m.w);
-		two_threads(&m);
-		done(&m);
+		make_two_threads(&m);
 		set_u64(m.path, damages[i].at, damages[i].value);
 		read_result(&r, m.path);
 		if (r.open >= 0 && r.damage >= 0)
@@ -1223,11 +1332,7 @@ static void test_window_of_time(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
 	assert_int_equal(row_value(&r, 12, "page-faults", "value"), 3);
 	assert_int_equal(row_value(&r, 11, "page-faults", "value"), 7);
@@ -1255,9 +1360,7 @@ static void test_time_from_the_first_sample(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	pd_switch(&m.w, &m.w.attrs[0], &early, true, false, 10, 12);
 	early.tid = 12;
 	early.time++;
@@ -1309,11 +1412,7 @@ static void test_window_without_a_record(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
 		struct csw_opts opts = { .size = sizeof(opts),
 					 .input = m.path,
@@ -1343,11 +1442,7 @@ static void test_scope(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &opts, CSW_BY_THREAD, NULL, NULL);
 	assert_int_equal(row_value(&r, 12, "page-faults", "value"), 6);
 	assert_int_equal(row_value(&r, 11, "page-faults", "value"), -1);
@@ -1383,11 +1478,7 @@ static void test_slices_add_up(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	read_with(&r, m.path, &defaults, CSW_BY_THREAD, add_slice, &all);
 	for (int32_t tid = 11; tid <= 12; tid++) {
 		assert_int_equal(all.ns[tid - 11], row_value(&r, tid, NULL, "oncpu_ns"));
@@ -1414,11 +1505,7 @@ static void test_receiver_refuses(void **state)
 	int ret = 1;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
-	two_threads(&m);
-	done(&m);
+	make_two_threads(&m);
 	opts.input = m.path;
 	assert_int_equal(csw_open(&s, NULL, NULL, &opts, &err), 0);
 	assert_int_equal(csw_on_slice(s, refuse_slice, NULL, &err), 0);
@@ -1447,9 +1534,7 @@ static void test_memory_is_bounded(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, false, false);
-	group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
-	pd_head(&m.w);
+	make_group(&m);
 	for (uint64_t i = 0; i < 100000; i++)
 		leave(&m, i % 2, 1000 * i + (i % 7) * 500, 1, 1, 2, 2, i, i);
 	done(&m);
@@ -1561,6 +1646,8 @@ int main(void)
 		cmocka_unit_test(test_switches_by_tracepoint),
 		cmocka_unit_test(test_missing_tracepoint),
 		cmocka_unit_test(test_rings_in_any_order),
+		cmocka_unit_test(test_sample_of_another_clock),
+		cmocka_unit_test(test_sample_before_no_switch),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_samples),
 		cmocka_unit_test(test_compressed),

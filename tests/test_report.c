@@ -375,7 +375,34 @@ static void test_broken_is_told(void **state)
 	assert_holds(text_report(f), "conservation page-faults BROKEN: counter 299, rows 300, "
 				     "difference -1\n");
 	assert_holds(f->text, "completeness BROKEN: trigger 68 is not sav 2 x samples 30 ");
-	assert_holds(f->text, "BROKEN: these numbers do not add up; do not trust them\n");
+	assert_holds(f->text,
+		     "BROKEN: these numbers do not add up; do not trust them: the rows are "
+		     "not what the counter counted: page-faults; the trigger's "
+		     "occurrences are not all accounted for\n");
+}
+
+/* A reading that went back shows in no sum. */
+static void test_wrong_reading_is_told(void **state)
+{
+	struct fixture *f = *state;
+	json_t *root;
+
+	root = json_report(f, CSW_BY_THREAD);
+	assert_true(json_is_null(json_object_get(root, "broken")));
+	json_decref(root);
+	f->result.wrong = &(const struct csw_wrong_reading){
+		.what = CSW_READING_COUNTER + FAULTS, .cpu = 1, .before = 9, .now = 8
+	};
+	strcpy(f->plan.counters[FAULTS].name, "page\033faults");
+	assert_holds(text_report(f), "BROKEN: these numbers do not add up; do not trust them: a "
+				     "reading of page\\x1bfaults was wrong, on CPU 1 it went back "
+				     "from 9 to 8\n");
+	strcpy(f->plan.counters[FAULTS].name, "page-faults");
+	root = json_report(f, CSW_BY_THREAD);
+	assert_string_equal(json_string_value(json_object_get(root, "broken")),
+			    "a reading of page-faults was wrong, on CPU 1 it went back from 9 to "
+			    "8");
+	json_decref(root);
 }
 
 /* What was only sampled has been counted by nobody, and without a counter of the trigger its
@@ -898,7 +925,7 @@ static void test_json_in_full(void **state)
 		" 'throttled': 2, 'unseen': 3, 'open': 1},"
 		" 'time': {'cpus_ns': null, 'rows_ns': 1234567}, 'slices': 12, 'exact_share': 1.0,"
 		" 'shared_share': 0.0,"
-		" 'owner_disagreements': 11}";
+		" 'owner_disagreements': 11, 'broken': null}";
 	struct fixture *f = *state;
 	char quoted[sizeof(want)];
 	json_t *root, *expected;
@@ -1180,6 +1207,7 @@ int main(void)
 		TEST(test_force_is_told),
 		TEST(test_simulated_is_told),
 		TEST(test_broken_is_told),
+		TEST(test_wrong_reading_is_told),
 		TEST(test_checks_that_check_nothing),
 		TEST(test_verbose),
 		TEST(test_empty_table),

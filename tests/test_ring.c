@@ -248,6 +248,100 @@ static void test_release_on_the_way(void **state)
 	end(&ring);
 }
 
+/* ---- the time of what follows ---- */
+
+#define TIME_FROM_END 16
+
+/* A record that ends in its time and 8 bytes more. */
+static void write_timed(struct csw_perf_ring *ring, uint32_t type, uint16_t misc, uint64_t time_ns)
+{
+	const struct perf_event_header header = { .type = type, .misc = misc, .size = 32 };
+	uint64_t words[4] = { 0, 7, time_ns, 9 }, at = ring->page->data_head;
+
+	memcpy(words, &header, sizeof(header));
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(ring->data + ((at + 8 * i) & (ring->bytes - 1)), &words[i], 8);
+	ring->page->data_head = at + sizeof(words);
+}
+
+static void check_next(struct csw_perf_ring *ring, uint64_t time_ns, bool last, bool leaves)
+{
+	bool is_last, does_leave;
+
+	assert_int_equal(csw_perf_ring_next_time(ring, TIME_FROM_END, &is_last, &does_leave),
+			 time_ns);
+	assert_int_equal(is_last, last);
+	assert_int_equal(does_leave, leaves);
+}
+
+static void consume_one(struct csw_perf_ring *ring)
+{
+	int error;
+
+	csw_perf_ring_consume(ring, csw_perf_ring_peek(ring, &error));
+}
+
+/* From every offset: records and their parts may lie on either side of the ring's end. */
+static void test_next_time(void **state)
+{
+	struct csw_perf_ring ring;
+
+	(void)state;
+	begin(&ring, 1);
+	for (size_t offset = 0; offset < ring.bytes; offset += 8) {
+		set_position(&ring, ring.bytes + offset);
+		ring.ahead = 0;
+		csw_perf_ring_snapshot(&ring);
+		check_next(&ring, 0, true, false);
+		write_timed(&ring, PERF_RECORD_SAMPLE, 0, 100);
+		write_timed(&ring, PERF_RECORD_SAMPLE, 0, 101);
+		csw_perf_ring_snapshot(&ring);
+		check_next(&ring, 0, false, false);
+		write_timed(&ring, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, 102);
+		/* Not before it is in the snapshot. */
+		check_next(&ring, 0, false, false);
+		csw_perf_ring_snapshot(&ring);
+		/* Another sample comes first: that one is before SWITCH_OUT, this one is not. */
+		check_next(&ring, 102, false, false);
+		consume_one(&ring);
+		check_next(&ring, 102, false, true);
+		consume_one(&ring);
+		check_next(&ring, 0, true, false);
+	}
+	end(&ring);
+}
+
+/* Only a thread's leaving is one, and other records have that bit for something else. */
+static void test_next_that_leaves(void **state)
+{
+	static const struct {
+		uint32_t type;
+		uint16_t misc;
+		bool leaves;
+	} cases[] = {
+		{ PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, true },
+		{ PERF_RECORD_SWITCH_CPU_WIDE,
+		  PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, true },
+		{ PERF_RECORD_SWITCH_CPU_WIDE, 0, false },
+		{ PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, false },
+		{ PERF_RECORD_LOST, 0, false },
+	};
+	struct csw_perf_ring ring;
+
+	(void)state;
+	assert_int_equal(PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_MISC_SWITCH_OUT);
+	begin(&ring, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		write_timed(&ring, PERF_RECORD_SAMPLE, 0, 100);
+		write_timed(&ring, cases[i].type, cases[i].misc, 102);
+		csw_perf_ring_snapshot(&ring);
+		check_next(&ring, 102, false, cases[i].leaves);
+		consume_one(&ring);
+		consume_one(&ring);
+	}
+	end(&ring);
+}
+
 static void test_map_fails(void **state)
 {
 	struct csw_perf_ring ring;
@@ -335,6 +429,8 @@ int main(void)
 		cmocka_unit_test_setup(test_snapshot, setup),
 		cmocka_unit_test_setup(test_release, setup),
 		cmocka_unit_test_setup(test_release_on_the_way, setup),
+		cmocka_unit_test_setup(test_next_time, setup),
+		cmocka_unit_test_setup(test_next_that_leaves, setup),
 		cmocka_unit_test_setup(test_map_fails, setup),
 		cmocka_unit_test_setup(test_model, setup),
 	};

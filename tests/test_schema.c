@@ -107,7 +107,7 @@ static const char report[] =
 	" 'totals': {'c': {'counter': 1, 'rows': 1, 'unproven': 0, 'shared': 0, 'difference': 0}},"
 	" 'completeness': {'trigger': 1, 'sav': 1, 'samples': 1, 'lost': 0, 'throttled': 0,"
 	" 'unseen': 0, 'open': 0}, 'time': {'cpus_ns': 5, 'rows_ns': 5}, 'slices': 1, "
-	"'exact_share': 1.0, 'shared_share': 0.5, 'owner_disagreements': 0}";
+	"'exact_share': 1.0, 'shared_share': 0.5, 'owner_disagreements': 0, 'broken': null}";
 
 /* What no report may say: each replaces a piece of a right one. */
 static void test_the_report_schema_refuses(void **state)

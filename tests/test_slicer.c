@@ -234,7 +234,7 @@ static void test_before(void **state)
 	assert_int_equal(done(&f).all, 3);
 	assert_int_equal(done(&f).samples, 3);
 	assert_int_equal(done(&f).unseen, 0);
-	assert_false(f.slicer.backwards);
+	assert_false(f.slicer.is_wrong);
 	end(&f);
 }
 
@@ -1229,10 +1229,15 @@ static void test_backwards(void **state)
 			f.values[i] = 10;
 		start(&f, 100, 10);
 		sample(&f, 150, 10, 1);
-		assert_false(f.slicer.backwards);
+		assert_false(f.slicer.is_wrong);
 		f.values[which]--;
 		sample(&f, 200, 10, 0);
-		assert_true(f.slicer.backwards);
+		assert_true(f.slicer.is_wrong);
+		assert_int_equal(f.slicer.wrong.what,
+				 which ? CSW_READING_COUNTER + which - 1 : CSW_READING_TRIGGER);
+		assert_int_equal(f.slicer.wrong.before, f.values[which] + 1);
+		assert_int_equal(f.slicer.wrong.now, f.values[which]);
+		assert_false(f.slicer.wrong.off);
 		csw_slicer_free(&f.slicer);
 		csw_aggregation_free(&f.agg);
 	}
@@ -1248,7 +1253,10 @@ static void test_backwards_at_stop(void **state)
 	start(&f, 100, 10);
 	f.values[0] = 9;
 	stop(&f, 200, 10, 0);
-	assert_true(f.slicer.backwards);
+	assert_true(f.slicer.is_wrong);
+	assert_int_equal(f.slicer.wrong.what, CSW_READING_TRIGGER);
+	assert_int_equal(f.slicer.wrong.before, 10);
+	assert_int_equal(f.slicer.wrong.now, 9);
 	csw_slicer_free(&f.slicer);
 	csw_aggregation_free(&f.agg);
 }
@@ -1476,7 +1484,7 @@ static void test_turns(void **state)
 	assert_int_equal(running[FAULTS], 10);
 	assert_int_equal(running[CYCLES], 28);
 	assert_int_equal(running[CLOCK], 38);
-	assert_false(f.slicer.backwards);
+	assert_false(f.slicer.is_wrong);
 	csw_slicer_reset(&f.slicer);
 	csw_slicer_running(&f.slicer, running);
 	assert_int_equal(running[CLOCK], 0);
@@ -1519,7 +1527,9 @@ static void test_turn_of_another_counter(void **state)
 	start(&f, 100, 10);
 	count(&f, CYCLES, 1);
 	stop(&f, 110, 10, 0);
-	assert_true(f.slicer.backwards);
+	assert_true(f.slicer.is_wrong);
+	assert_int_equal(f.slicer.wrong.what, CSW_READING_COUNTER + CYCLES);
+	assert_true(f.slicer.wrong.off);
 	csw_slicer_free(&f.slicer);
 	csw_aggregation_free(&f.agg);
 }

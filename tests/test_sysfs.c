@@ -211,27 +211,41 @@ static void test_tracepoint_nearest(void **state)
 	assert_null(strstr(err.text, "nearest: header_page"));
 }
 
-/* tracefs is 0700 by default. Root may read all the same, so become somebody else for a moment. */
-static void test_tracepoint_unreadable(void **state)
+/* A folder of tracefs with this mode, and a tracepoint below it. */
+static void make_tracepoint_in(char path[PATH_MAX], const char *folder, mode_t mode)
 {
-	struct csw_error err;
+	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
+	snprintf(path, PATH_MAX, "%s%s", tree_root, folder);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* What the tracepoint is to a user for whom the folder is closed. Root may read all the same, so
+ * becomes somebody else for a moment. */
+static int look_through(const char *folder, struct csw_error *err)
+{
 	char path[PATH_MAX];
 	uint64_t id;
 	bool known;
 	int ret;
 
-	(void)state;
-	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
-	snprintf(path, sizeof(path), "%s/sys/kernel/tracing", tree_root);
-	assert_int_equal(chmod(path, 0), 0);
+	make_tracepoint_in(path, folder, 0);
 	assert_int_equal(chmod(tree_root, 0755), 0);
 	if (!geteuid())
 		assert_int_equal(seteuid(65534), 0);
-	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err);
+	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, err);
 	if (!getuid())
 		assert_int_equal(seteuid(0), 0);
 	chmod(path, 0755);
-	assert_int_equal(ret, -EACCES);
+	return ret;
+}
+
+/* tracefs is 0700 by default. */
+static void test_tracepoint_unreadable(void **state)
+{
+	struct csw_error err;
+
+	(void)state;
+	assert_int_equal(look_through("/sys/kernel/tracing", &err), -EACCES);
 	assert_non_null(strstr(err.text, "mount -o remount"));
 	assert_non_null(strstr(err.text, "CAP_PERFMON")); /* the second half of what it takes */
 }
@@ -249,9 +263,7 @@ static void test_tracepoint_of_the_effective_user(void **state)
 	(void)state;
 	if (getuid())
 		skip(); /* only root can be two users */
-	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
-	snprintf(path, sizeof(path), "%s/sys/kernel/tracing", tree_root);
-	assert_int_equal(chmod(path, 0700), 0);
+	make_tracepoint_in(path, "/sys/kernel/tracing", 0700);
 	assert_int_equal(setresuid(65534, 0, 0), 0);
 	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err);
 	assert_int_equal(setresuid(0, 0, 0), 0);
@@ -264,23 +276,9 @@ static void test_tracepoint_of_the_effective_user(void **state)
 static void test_subsystem_unreadable(void **state)
 {
 	struct csw_error err;
-	char path[PATH_MAX];
-	uint64_t id;
-	bool known;
-	int ret;
 
 	(void)state;
-	tree_file("/sys/kernel/tracing/events/sched/sched_switch/id", "314\n");
-	snprintf(path, sizeof(path), "%s/sys/kernel/tracing/events/sched", tree_root);
-	assert_int_equal(chmod(path, 0), 0);
-	assert_int_equal(chmod(tree_root, 0755), 0);
-	if (!geteuid())
-		assert_int_equal(seteuid(65534), 0);
-	ret = csw_sysfs_tracepoint("sched", "sched_switch", &id, &known, &err);
-	if (!getuid())
-		assert_int_equal(seteuid(0), 0);
-	chmod(path, 0755);
-	assert_int_equal(ret, -EACCES);
+	assert_int_equal(look_through("/sys/kernel/tracing/events/sched", &err), -EACCES);
 }
 
 /* ---- PMUs ---- */

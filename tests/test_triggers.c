@@ -19,8 +19,7 @@
 #include "engine/percpu.h"
 #include "engine/pfm.h"
 #include "engine/triggers.h"
-#include "engine/tryout.h"
-#include "tests/tree.h"
+#include "tests/tryout_kernel.h"
 
 #define PMUS "/sys/bus/event_source/devices/"
 #define MACHINE_OF(...) ((struct csw_trigger_machine){ __VA_ARGS__ })
@@ -28,55 +27,29 @@
 static struct {
 	bool has_pmu;
 	int refuses; /* -errno to all; 0: as below */
-	struct csw_cpu cpu;
 } kernel;
 
-static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
-		       unsigned long flags)
+static int answer(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	(void)pid;
 	(void)cpu;
-	(void)group;
-	(void)flags;
 	if (kernel.refuses)
 		return kernel.refuses;
-	return kernel.has_pmu || attr->type == PERF_TYPE_SOFTWARE ? 4242 : -ENOENT;
+	return kernel.has_pmu || attr->type == PERF_TYPE_SOFTWARE ? 0 : -ENOENT;
 }
-
-static int kernel_close(int fd)
-{
-	assert_int_equal(fd, 4242);
-	return 0;
-}
-
-static int kernel_cpu(struct csw_cpu *out)
-{
-	*out = kernel.cpu;
-	return 0;
-}
-
-static const struct csw_tryout_ops kernel_ops = { kernel_open, kernel_close, kernel_cpu };
 
 static int setup(void **state)
 {
-	if (tree_setup(state))
+	if (tryout_setup(state, answer))
 		return -1;
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.has_pmu = true;
-	kernel.cpu.min_period = 2;
-	strcpy(kernel.cpu.hypervisor, "KVM");
-	csw_tryout_set_ops_for_tests(&kernel_ops);
+	tryout.cpu.min_period = 2;
 	tree_file("/sys/devices/system/cpu/online", "0-1\n");
 	tree_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
 	tree_file("/proc/sys/kernel/osrelease", "6.1.0\n");
 	tree_file("/proc/cpuinfo", "flags : fpu pcid pti\n");
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	csw_tryout_set_ops_for_tests(NULL);
-	return tree_teardown(state);
 }
 
 static void says(const char *text, const char *what)
@@ -313,9 +286,9 @@ static void test_fsgsbase(void **state)
 static void test_period_floor(void **state)
 {
 	(void)state;
-	kernel.cpu.min_period = 16;
+	tryout.cpu.min_period = 16;
 	force("seg_load", "(sav 2 -> 16, the kernel's least)", "no period below 16");
-	kernel.cpu.min_period = 1;
+	tryout.cpu.min_period = 1;
 	assert_true(take("seg_load", 1).sav == 1);
 }
 
@@ -383,7 +356,7 @@ static void test_by_cpu(void **state)
 static void test_skymont(void **state)
 {
 	(void)state;
-	kernel.cpu = (struct csw_cpu){
+	tryout.cpu = (struct csw_cpu){
 		.vendor = "GenuineIntel", .family = 6, .model = 0xbd, .min_period = 2
 	};
 	tree_file(PMUS "msr/type", "9\n");
@@ -393,9 +366,9 @@ static void test_skymont(void **state)
 	tree_file(PMUS "cpu_atom/format/event", "config:0-7\n");
 	tree_file(PMUS "cpu_atom/format/umask", "config:8-15\n");
 	says(take("pid_change", 1).event.became, "cpu_atom/event=0xbd,umask=0x20/ 0x20bd");
-	kernel.cpu.model = 0x7a;
+	tryout.cpu.model = 0x7a;
 	says(take("tlb_flush", 1).event.became, "raw 0x20bd");
-	kernel.cpu = (struct csw_cpu){ .vendor = "AuthenticAMD", .family = 26, .min_period = 2 };
+	tryout.cpu = (struct csw_cpu){ .vendor = "AuthenticAMD", .family = 26, .min_period = 2 };
 	force("tlb_flush", "raw 0xff78", "erratum 1569");
 }
 
@@ -437,7 +410,7 @@ static void test_arm_unlisted(void **state)
 /* An arm64 machine whose kernel says which events its PMU has; libpfm4 knows none of them. */
 static void arm_machine(const char *config)
 {
-	kernel.cpu =
+	tryout.cpu =
 		(struct csw_cpu){ .vendor = "ARM", .family = 8, .model = 0xd0c, .min_period = 1 };
 	tree_file(PMUS "armv8_pmuv3_0/type", "10\n");
 	tree_file(PMUS "armv8_pmuv3_0/cpus", "0-1\n");
@@ -477,7 +450,7 @@ static void test_arm_threads(void **state)
 	/* where the least period is above the one occurrence per switch, every sample would be of
 	 * two threads */
 	kernel.has_pmu = true;
-	kernel.cpu.min_period = 2;
+	tryout.cpu.min_period = 2;
 	force("tid_change", "(sav 1 -> 2, the kernel's least)", "no period below 2");
 	assert_string_equal(take("auto", 1).event.became, "switch (context-switches)");
 }
@@ -660,7 +633,7 @@ static void test_command_misspelled(void **state)
 
 /* ---- processes ---- */
 
-#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, setup, tryout_teardown)
 
 /* The failures of these tests in a child whose libpfm4 sees this model. */
 static int run_as(const char *name, const struct CMUnitTest *tests, size_t nr)

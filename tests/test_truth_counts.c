@@ -36,7 +36,8 @@ static void check_thread(const struct truth_run *run, const struct truth_thread 
 	       FAULTS, (long long)truth_proven_count(row, FAULTS), (long long)thread->faults,
 	       (long long)truth_proven_count(row, GETPPID), (long long)thread->getppid);
 	assert_true(truth_proven_count(row, GETPPID) <= thread->getppid);
-	check_faults(truth_proven_count(row, FAULTS), thread->faults, truth_unproven(run, FAULTS));
+	check_faults(truth_proven_count(row, FAULTS), thread->faults,
+		     truth_unproven(run->report, FAULTS));
 	*worst = away > *worst ? away : *worst;
 }
 
@@ -63,8 +64,8 @@ static bool measure(const char *workload, size_t nr_threads)
 	truth_start(&run, "--event=" FAULTS "," GETPPID, workload);
 	truth_finish(&run);
 	truth_check_sums(&run);
-	unproven = truth_unproven(&run, FAULTS);
-	unproven_calls = truth_unproven(&run, GETPPID);
+	unproven = truth_unproven(run.report, FAULTS);
+	unproven_calls = truth_unproven(run.report, GETPPID);
 	assert_int_equal(run.nr_threads, nr_threads);
 	for (size_t i = 0; i < run.nr_threads; i++)
 		check_thread(&run, &run.threads[i], &worst, &missing_calls);

@@ -22,13 +22,6 @@
 #define SWITCHES_TOLERANCE 8 /* its way out, on a machine that is full */
 #define MS 1000000.0
 
-static void sleep_ms(long ms)
-{
-	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
 static void print_completeness(const struct truth_run *run)
 {
 	const json_t *c = json_object_get(run->report, "completeness");
@@ -165,7 +158,7 @@ static bool check_threads(const struct truth_run *run, const struct window *wind
 	assert_true(excess.oncpu_ns <= run->stolen_ns);
 	assert_true(excess.clock_ns <= run->stolen_ns);
 	assert_true(missing <= unproven);
-	assert_true(unproven <= truth_unproven(run, GETPPID));
+	assert_true(unproven <= truth_unproven(run->report, GETPPID));
 	*others_called = others > 0;
 	return missing == unproven;
 }

@@ -25,42 +25,23 @@
 
 static char dir[64], data[96];
 
-static void sleep_ms(long ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
 /* ---- perf ---- */
+
+#define RECORD "perf record -a -c 1 -e {context-switches,task-clock,page-faults}:S --switch-events"
 
 static pid_t perf_start(void)
 {
-	pid_t pid;
+	char command[256];
 
-	fflush(stdout);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout))
-			_exit(127);
-		execlp("perf", "perf", "record", "-a", "-c", "1", "-m", "2048", "-e",
-		       "{context-switches,task-clock,page-faults}:S", "--switch-events", "-o", data,
-		       (char *)NULL);
-		_exit(127);
-	}
+	snprintf(command, sizeof(command), RECORD " -m 2048 -o %s", data);
 	/* It synthesizes all that is there before it begins. */
-	sleep_ms(1500);
-	return pid;
+	return truth_recorder_start(command, true, 1500);
 }
 
 static void perf_stop(pid_t pid)
 {
-	int status;
-
 	sleep_ms(200);
-	kill(pid, SIGINT);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	truth_recorder_stop(pid, SIGINT);
 }
 
 static const char *perf_missing(void)
@@ -120,12 +101,6 @@ static void check_nobody(const json_t *report)
 			continue;
 		assert_true(json_is_integer(tid) && json_integer_value(tid) > 0);
 	}
-}
-
-static int64_t unproven_of(const json_t *report, const char *counter)
-{
-	return truth_integer(json_object_get(json_object_get(report, "totals"), counter),
-			     "unproven");
 }
 
 /* ---- slices ---- */
@@ -261,7 +236,7 @@ static bool measure(const char *workload, size_t nr_threads, bool knows_faults)
 	report = run_json("report");
 	check_nobody(report);
 	assert_int_equal(run.nr_threads, nr_threads);
-	unproven = truth_unproven(&run, FAULTS) + unproven_of(report, FAULTS);
+	unproven = truth_unproven(run.report, FAULTS) + truth_unproven(report, FAULTS);
 	for (size_t i = 0; i < run.nr_threads; i++) {
 		const struct truth_thread *thread = &run.threads[i];
 

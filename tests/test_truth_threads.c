@@ -91,7 +91,7 @@ static size_t check_rows(const struct truth_run *run)
 	       (long long)sum_true);
 	assert_int_equal(nr, run->nr_threads);
 	assert_int_equal(main_rows, 1);
-	assert_true(sum_true - sum_measured <= truth_unproven(run, GETPPID));
+	assert_true(sum_true - sum_measured <= truth_unproven(run->report, GETPPID));
 	assert_int_equal(wrong, 0);
 	free(measured);
 	free(truth);
@@ -108,9 +108,9 @@ static size_t measure(const char *workload, bool *exact)
 	truth_finish(&run);
 	truth_check_sums(&run);
 	reused = check_rows(&run);
-	*exact = truth_unproven(&run, GETPPID) == 0;
+	*exact = truth_unproven(run.report, GETPPID) == 0;
 	printf("figure: getppid of no proven thread: %lld\n",
-	       (long long)truth_unproven(&run, GETPPID));
+	       (long long)truth_unproven(run.report, GETPPID));
 	truth_free(&run);
 	return reused;
 }

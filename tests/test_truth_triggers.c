@@ -28,51 +28,33 @@
 
 static char dir[] = "/tmp/csw-triggers-XXXXXX", report_path[64];
 
-static void sleep_ms(long ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
 /* ---- the other csw-sample ---- */
+
+#define BY_STORES CSW_SAMPLE " --trigger=tid_change " EVENTS
 
 static pid_t outer_start(void)
 {
-	pid_t pid;
+	char command[512];
 
-	fflush(stdout);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "--format=json", "-d",
-		      "120", "-o", report_path, (char *)NULL);
-		_exit(127);
-	}
-	sleep_ms(1000);
-	return pid;
+	snprintf(command, sizeof(command), BY_STORES " --format=json -d 120 -o %s", report_path);
+	return truth_recorder_start(command, false, 1000);
+}
+
+static void check_ended_well(int status)
+{
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static json_t *outer_stop(pid_t pid)
 {
 	json_t *report;
-	int status;
 
 	sleep_ms(100);
-	kill(pid, SIGINT);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	check_ended_well(truth_recorder_stop(pid, SIGINT));
 	report = json_load_file(report_path, 0, NULL);
 	assert_non_null(report);
 	return report;
-}
-
-static int64_t unproven_of(const json_t *report, const char *counter)
-{
-	return truth_integer(json_object_get(json_object_get(report, "totals"), counter),
-			     "unproven");
 }
 
 /* ---- the comparison ---- */
@@ -133,7 +115,7 @@ static bool measure(const char *workload)
 	check_trigger(outer.report);
 	for (size_t i = 0; i < run.nr_threads; i++)
 		compare(&run, &outer, &run.threads[i], &all);
-	unproven = unproven_of(outer.report, FAULTS) + unproven_of(outer.report, GETPPID);
+	unproven = truth_unproven(outer.report, FAULTS) + truth_unproven(outer.report, GETPPID);
 	printf("figure: %s, %zu threads by tid_change and by switch: slices differ by %lld, page "
 	       "faults at most %lld from the threads' own, getppid %lld missing, on-CPU at most "
 	       "%.3f ms apart (%.2f %%), unproven %lld, exact %.2f %%\n",
@@ -141,8 +123,8 @@ static bool measure(const char *workload)
 	       (long long)all.missing_calls, all.worst_ns / 1e6, 100 * all.worst_share,
 	       (long long)unproven,
 	       100 * json_real_value(json_object_get(outer.report, "exact_share")));
-	assert_true(all.missing_calls <= unproven_of(outer.report, GETPPID));
-	assert_true(all.worst_faults <= FAULTS_TOLERANCE + unproven_of(outer.report, FAULTS));
+	assert_true(all.missing_calls <= truth_unproven(outer.report, GETPPID));
+	assert_true(all.worst_faults <= FAULTS_TOLERANCE + truth_unproven(outer.report, FAULTS));
 	json_decref(outer.report);
 	truth_free(&run);
 	return !all.slices && !all.off && !all.missing_calls &&
@@ -292,21 +274,13 @@ static void test_registers_are_released(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		pid_t pid = fork();
-		int status;
+		pid_t pid = truth_recorder_start(BY_STORES " -d 60 -o /dev/null", false, 100);
+		int status = truth_recorder_stop(pid, i % 2 ? SIGKILL : SIGTERM);
 
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "-d", "60",
-			      "-o", "/dev/null", (char *)NULL);
-			_exit(127);
-		}
-		sleep_ms(100);
-		kill(pid, i % 2 ? SIGKILL : SIGTERM);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(i % 2 ? WIFSIGNALED(status) : WIFEXITED(status));
-		if (WIFEXITED(status))
-			assert_int_equal(WEXITSTATUS(status), 0);
+		if (i % 2)
+			assert_true(WIFSIGNALED(status));
+		else
+			check_ended_well(status);
 	}
 }
 
@@ -314,33 +288,21 @@ static void test_registers_are_released(void **state)
 static void test_registers_are_taken(void **state)
 {
 	pid_t pids[32];
-	char line[256], text[1024] = "";
+	char text[1024] = "";
 	FILE *out;
 	int nr = 0;
 
 	(void)state;
-	snprintf(line, sizeof(line), "%s --trigger=tid_change %s -d 0.1 -o /dev/null 2>&1",
-		 CSW_SAMPLE, EVENTS);
 	while (nr < 32 && !*text) {
-		pids[nr] = fork();
-		assert_true(pids[nr] >= 0);
-		if (pids[nr] == 0) {
-			execl(CSW_SAMPLE, CSW_SAMPLE, "--trigger=tid_change", EVENTS, "-d", "60",
-			      "-o", "/dev/null", (char *)NULL);
-			_exit(127);
-		}
-		nr++;
-		sleep_ms(300);
-		out = popen(line, "r");
+		pids[nr++] = truth_recorder_start(BY_STORES " -d 60 -o /dev/null", false, 300);
+		out = popen(BY_STORES " -d 0.1 -o /dev/null 2>&1", "r");
 		assert_non_null(out);
 		if (fgets(text, sizeof(text), out) && !strstr(text, "debug register"))
 			*text = '\0'; /* a remark on the quality of so short a run */
 		pclose(out);
 	}
-	for (int i = 0; i < nr; i++) {
-		kill(pids[i], SIGTERM);
-		waitpid(pids[i], NULL, 0);
-	}
+	for (int i = 0; i < nr; i++)
+		truth_recorder_stop(pids[i], SIGTERM);
 	printf("figure: %d csw-samples at once hold the debug registers; the next: %s", nr, text);
 	assert_non_null(strstr(text, "debug register"));
 	assert_non_null(strstr(text, "--trigger=switch"));

@@ -408,10 +408,93 @@ static void test_completeness(void **state)
 	s->open--;
 	make(f, CSW_BY_THREAD);
 	assert_true(summary(f).broken);
+	assert_string_equal(summary(f).broken_why,
+			    "the trigger's occurrences are not all accounted for");
 	s->open++;
-	s->broken = 1; /* what the session found itself is not taken back */
+	make(f, CSW_BY_THREAD);
+	assert_false(summary(f).broken);
+	assert_null(summary(f).broken_why);
+}
+
+static void check_wrong(struct fixture *f, const struct csw_wrong_reading *wrong, const char *why)
+{
+	f->result.wrong = wrong;
 	make(f, CSW_BY_THREAD);
 	assert_true(summary(f).broken);
+	assert_string_equal(summary(f).broken_why, why);
+}
+
+/* The sums hold, as they are of the very readings; so it has to be said. */
+static void test_wrong_reading(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_wrong_reading wrong = { .cpu = 3, .before = 12, .now = 7 };
+
+	fill_machine(f);
+	wrong.what = CSW_READING_COUNTER + 1;
+	check_wrong(f, &wrong,
+		    "a reading of task-clock was wrong, on CPU 3 it went back from 12 to 7");
+	wrong.what = CSW_READING_TRIGGER;
+	check_wrong(f, &wrong,
+		    "a reading of the trigger was wrong, on CPU 3 it went back from 12 to 7");
+	wrong.what = CSW_READING_ENABLED;
+	check_wrong(f, &wrong,
+		    "a reading of the time that the counters were enabled was wrong, on CPU 3 it "
+		    "went back from 12 to 7");
+	wrong.what = CSW_READING_RUNNING;
+	check_wrong(f, &wrong,
+		    "a reading of the time that the counters ran was wrong, on CPU 3 it went back "
+		    "from 12 to 7");
+	wrong = (struct csw_wrong_reading){
+		.what = CSW_READING_COUNTER, .off = true, .cpu = 1, .before = 12, .now = 17
+	};
+	check_wrong(f, &wrong,
+		    "a reading of page-faults was wrong, on CPU 1 it went from 12 to 17 while it "
+		    "was off");
+}
+
+/* One line, which names one counter for each check. */
+static void test_all_reasons(void **state)
+{
+	struct fixture *f = *state;
+	const struct csw_wrong_reading wrong = { .what = CSW_READING_TRIGGER,
+						 .before = UINT64_MAX,
+						 .now = UINT64_MAX - 1 };
+
+	fill_machine(f);
+	f->result.totals[0]++;
+	f->result.totals[1] = UINT64_MAX / 2;
+	f->result.summary.cpu_ns = 1000;
+	f->result.summary.triggers++;
+	check_wrong(f, &wrong,
+		    "a reading of the trigger was wrong, on CPU 0 it went back from "
+		    "18446744073709551615 to 18446744073709551614; the rows are not what the "
+		    "counter counted: page-faults and 1 more; a clock shows more time than the "
+		    "CPUs had: task-clock; the rows' time is not the CPUs' time; the trigger's "
+		    "occurrences are not all accounted for");
+	f->result.totals[0]--;
+	f->result.summary.triggers--;
+	check_wrong(f, NULL,
+		    "the rows are not what the counter counted: task-clock; a clock shows more "
+		    "time than the CPUs had: task-clock; the rows' time is not the CPUs' time");
+}
+
+/* Names of any length: it is cut, and ends. */
+static void test_reasons_that_do_not_fit(void **state)
+{
+	struct fixture *f = *state;
+	struct csw_summary s;
+
+	fill_machine(f);
+	for (unsigned j = 0; j < 2; j++)
+		memset(f->plan.counters[j].name, 'x', sizeof(f->plan.counters[j].name) - 1);
+	f->result.totals[0]++;
+	f->result.totals[1] = UINT64_MAX / 2;
+	f->result.summary.cpu_ns = 1000;
+	f->result.wrong = &(const struct csw_wrong_reading){ .what = CSW_READING_COUNTER + 1 };
+	make(f, CSW_BY_THREAD);
+	s = summary(f);
+	assert_int_equal(strlen(s.broken_why), CSW_WHY_BYTES - 1);
 }
 
 static void test_not_counted_is_flagged(void **state)
@@ -1140,6 +1223,9 @@ int main(void)
 		TEST(test_summary),
 		TEST(test_conservation),
 		TEST(test_completeness),
+		TEST(test_wrong_reading),
+		TEST(test_all_reasons),
+		TEST(test_reasons_that_do_not_fit),
 		TEST(test_not_counted_is_flagged),
 		TEST(test_never_occurred),
 		TEST(test_ranges),

@@ -139,19 +139,44 @@ static void add_workload(struct words *words, const struct truth_run *run, const
 	add_words(words, workload + strcspn(workload, " ") + strspn(strchrnul(workload, ' '), " "));
 }
 
-static pid_t spawn(char *const argv[])
+static pid_t spawn(char *const argv[], bool quiet)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	fflush(stdout);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		/* A test that CTest kills for its time must not leave a measurement behind. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execv(argv[0], argv);
+		if (quiet &&
+		    (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
+			_exit(127);
+		execvp(argv[0], argv);
 		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
 	return pid;
+}
+
+pid_t truth_recorder_start(const char *command, bool quiet, long ready_ms)
+{
+	struct words words = { .nr = 0 };
+	pid_t pid;
+
+	add_words(&words, command);
+	pid = spawn(words.argv, quiet);
+	sleep_ms(ready_ms);
+	return pid;
+}
+
+int truth_recorder_stop(pid_t pid, int signal)
+{
+	int status;
+
+	assert_int_equal(kill(pid, signal), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
 }
 
 /* What the scheduler took off its clocks so far: stolen time to the ns. -1: it does not say. */
@@ -217,7 +242,7 @@ void truth_start(struct truth_run *run, const char *options, const char *workloa
 	begin(run, &words, options);
 	add_words(&words, "--");
 	add_workload(&words, run, workload);
-	run->csw = spawn(words.argv);
+	run->csw = spawn(words.argv, false);
 }
 
 void truth_start_beside(struct truth_run *run, const char *options, const char *workload)
@@ -226,8 +251,8 @@ void truth_start_beside(struct truth_run *run, const char *options, const char *
 
 	begin(run, &words, options);
 	add_workload(&load, run, workload);
-	run->load = spawn(load.argv);
-	run->csw = spawn(words.argv);
+	run->load = spawn(load.argv, false);
+	run->csw = spawn(words.argv, false);
 }
 
 /* ---- reading back ---- */
@@ -526,9 +551,9 @@ static void check_switches(const struct truth_run *run)
 			 (long long)unseen, (long long)(one_sided + missing));
 }
 
-int64_t truth_unproven(const struct truth_run *run, const char *counter)
+int64_t truth_unproven(const json_t *report, const char *counter)
 {
-	const json_t *totals = json_object_get(run->report, "totals");
+	const json_t *totals = json_object_get(report, "totals");
 
 	return truth_integer(json_object_get(totals, counter), "unproven");
 }

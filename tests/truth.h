@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -68,6 +69,20 @@ void truth_start_beside(struct truth_run *run, const char *options, const char *
 void truth_finish(struct truth_run *run);
 void truth_free(struct truth_run *run);
 
+/* Another recorder beside csw-sample, csw-sample itself or perf: starts the command, words
+ * separated by spaces, and gives it ready_ms until it records. quiet: what it writes is not shown.
+ * It dies with the test. */
+pid_t truth_recorder_start(const char *command, bool quiet, long ready_ms);
+/* Ends it by this signal; its status as waitpid says. */
+int truth_recorder_stop(pid_t pid, int signal);
+
+static inline void sleep_ms(long ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
 /* The only row of kind thread with this TID; fails the test when there are several, NULL when there
  * is none. */
 json_t *truth_row(const struct truth_run *run, int32_t pid, int32_t tid);
@@ -89,7 +104,7 @@ void truth_check_sums(const struct truth_run *run);
 
 /* How much of a counter the report says no thread was proven to have caused. On a machine where
  * some task leaves no records, that much may be missing from the rows; nothing else may. */
-int64_t truth_unproven(const struct truth_run *run, const char *counter);
+int64_t truth_unproven(const json_t *report, const char *counter);
 
 /* Exactness can be judged only in a run in which everything was proven; so many runs may be spoilt
  * by tasks that leave no records before a test gives up. */

@@ -151,7 +151,7 @@ void sim_run_check_sums(const struct sim_run *run)
 {
 	const struct csw_completeness *done = &run->done;
 
-	assert_false(run->slicer.backwards);
+	assert_false(run->slicer.is_wrong);
 	for (unsigned c = 0; c < run->plan.nr_counters; c++) {
 		uint64_t sum = 0;
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "engine/error.h"
+#include "engine/rights.h"
 
 #define ANCHOR "runqueues" /* the variable that offsets count from: the tracepoint shows it */
 #define TRACEPOINT "sched_update_nr_running_tp"
@@ -253,19 +254,6 @@ static void wait_for(int map, unsigned cpu)
 		nanosleep(&pause, NULL);
 }
 
-static int explain_bpf(int code, const char *what, struct csw_error *err)
-{
-	if (code == -EPERM || code == -EACCES)
-		return csw_error_set(
-			err, -EACCES,
-			"%s is not permitted: to find the kernel's per-CPU variables takes CAP_BPF "
-			"and CAP_PERFMON, and to watch them CAP_SYS_ADMIN; try sudo",
-			what);
-	return csw_error_set(err, -EOPNOTSUPP,
-			     "%s: %s; the kernel's per-CPU variables cannot be found without it",
-			     what, strerror(-code));
-}
-
 static int watch_run_queues(int map, unsigned nr, unsigned wanted, struct csw_error *err)
 {
 	int cpu_offset = cpu_of_run_queue(), program, link;
@@ -277,7 +265,7 @@ static int watch_run_queues(int map, unsigned nr, unsigned wanted, struct csw_er
 				     strerror(errno));
 	program = load_program(map, cpu_offset);
 	if (program < 0)
-		return explain_bpf(program, "loading a BPF program", err);
+		return csw_rights_explain_bpf(program, "loading a BPF program", err);
 	link = bpf_raw_tracepoint_open(TRACEPOINT, program);
 	if (link >= 0) {
 		visit_all(map, nr);
@@ -285,7 +273,26 @@ static int watch_run_queues(int map, unsigned nr, unsigned wanted, struct csw_er
 		close(link);
 	}
 	close(program);
-	return link < 0 ? explain_bpf(link, "watching the tracepoint " TRACEPOINT, err) : 0;
+	return link < 0 ? csw_rights_explain_bpf(link, "watching the tracepoint " TRACEPOINT, err)
+			: 0;
+}
+
+static int make_map(unsigned nr, struct csw_error *err)
+{
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "csw_run_queues", sizeof(uint32_t),
+				 sizeof(uint64_t), nr, NULL);
+
+	return map < 0 ? csw_rights_explain_bpf(map, "making a BPF map", err) : map;
+}
+
+static int real_allowed(struct csw_error *err)
+{
+	int map = make_map(1, err);
+
+	if (map < 0)
+		return map;
+	close(map);
+	return 0;
 }
 
 static int find_areas(unsigned wanted, struct csw_error *err)
@@ -294,10 +301,9 @@ static int find_areas(unsigned wanted, struct csw_error *err)
 
 	if (nr <= 0 || wanted >= (unsigned)nr)
 		return csw_error_set(err, -ENODEV, "there is no CPU %u", wanted);
-	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "csw_run_queues", sizeof(uint32_t),
-			     sizeof(uint64_t), (uint32_t)nr, NULL);
+	map = make_map((unsigned)nr, err);
 	if (map < 0)
-		return explain_bpf(map, "making a BPF map", err);
+		return map;
 	ret = watch_run_queues(map, (unsigned)nr, wanted, err);
 	if (ret == 0 && !anchors) {
 		anchors = calloc((size_t)nr, sizeof(*anchors));
@@ -333,6 +339,7 @@ static const struct csw_percpu_ops real_ops = {
 	.find = real_find,
 	.global = real_global,
 	.address = real_address,
+	.allowed = real_allowed,
 };
 static const struct csw_percpu_ops *ops = &real_ops;
 
@@ -354,4 +361,9 @@ int csw_percpu_global(const char *name, uint64_t *address, uint64_t *bytes)
 int csw_percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct csw_error *err)
 {
 	return ops->address(offset, cpu, address, err);
+}
+
+int csw_percpu_allowed(struct csw_error *err)
+{
+	return ops->allowed ? ops->allowed(err) : 0;
 }

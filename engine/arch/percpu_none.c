@@ -36,6 +36,12 @@ int csw_percpu_address(uint64_t offset, unsigned cpu, uint64_t *address, struct 
 	return refuse(err);
 }
 
+int csw_percpu_allowed(struct csw_error *err)
+{
+	(void)err;
+	return 0;
+}
+
 void csw_percpu_set_ops_for_tests(const struct csw_percpu_ops *ops)
 {
 	(void)ops;

@@ -360,7 +360,7 @@ struct csw_summary {
 	uint64_t sav;
 	uint64_t duration_ns; /* from the first CPU's start to the last one's stop */
 	uint32_t nr_cpus;     /* CPUs counted */
-	uint32_t broken; /* 1: conservation or completeness does not hold: the numbers cannot be
+	uint32_t broken; /* 1: a check does not hold, broken_why says which: the numbers cannot be
 			    trusted */
 	/* completeness, in occurrences of the trigger */
 	uint64_t triggers; /* all, by the trigger's own counter */
@@ -401,6 +401,15 @@ struct csw_summary {
 	 * among them; and what the trigger has seen meanwhile, loads and stores. 0: no such. */
 	uint32_t stores;
 	uint64_t accesses;
+	/* Which checks do not hold, as a line of text for people: a counter that went back (the
+	 * first such reading, and its CPU), rows that are not what a counter counted, a clock that
+	 * shows more time than there was, time or occurrences of the trigger that are not accounted
+	 * for. Borrowed from the table; NULL: not broken. */
+	const char *broken_why;
+	/* Where this program is in a PID namespace of its own: the part of oncpu_ns, in the row of
+	 * kind unknown, of threads outside of it and of idle. Their records show the number 0, all
+	 * of them. */
+	uint64_t outside_ns;
 };
 /* size = sizeof(struct csw_summary) of the caller; a shorter one is filled as far as it goes. */
 int csw_table_summary(const struct csw_table *t, struct csw_summary *out, size_t size);

@@ -69,7 +69,9 @@ static int any_address(uint64_t offset, unsigned cpu, uint64_t *address, struct 
 	return 0;
 }
 
-static const struct csw_percpu_ops made_up_memory = { find_variable, find_global, any_address };
+static const struct csw_percpu_ops made_up_memory = { .find = find_variable,
+						      .global = find_global,
+						      .address = any_address };
 
 static char *copy_text(const uint8_t *from, size_t bytes)
 {
