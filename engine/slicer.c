@@ -484,13 +484,23 @@ static inline void check_order(struct csw_slicer *s, unsigned what, uint32_t cpu
 				      .what = what, .cpu = cpu, .before = before, .now = now });
 }
 
-/* i: which of the readings. */
-static inline void advance(struct csw_slicer *s, struct csw_slicer_cpu *cpu, unsigned i,
-			   const struct csw_record *rec, uint64_t now, uint64_t *deltas)
+/* Whether it went back: told without a branch, so that many are done at once. */
+static inline bool advance(uint64_t *reading, uint64_t now, uint64_t *delta)
 {
-	check_order(s, CSW_READING_ENABLED + i, rec->cpu, cpu->readings[i], now);
-	deltas[i] = now - cpu->readings[i];
-	cpu->readings[i] = now;
+	bool back = now < *reading;
+
+	*delta = now - *reading;
+	*reading = now;
+	return back;
+}
+
+/* Some reading went back: which? */
+static void note_back(struct csw_slicer *s, const struct csw_slicer_cpu *cpu, uint32_t nr,
+		      const uint64_t *deltas)
+{
+	for (unsigned i = 0; i < COUNTERS + s->nr_counters; i++)
+		check_order(s, CSW_READING_ENABLED + i, nr, cpu->readings[i] - deltas[i],
+			    cpu->readings[i]);
 }
 
 /* A set of counters has made room for another: which of them ran since the reading before? One that
@@ -548,11 +558,15 @@ static int book_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 			const struct csw_record *rec, const struct csw_ruling *r)
 {
 	uint64_t deltas[COUNTERS + CSW_COUNTERS_MAX];
+	bool back;
 
-	advance(s, cpu, ENABLED, rec, rec->enabled_ns, deltas);
-	advance(s, cpu, RUNNING, rec, rec->running_ns, deltas);
+	back = advance(&cpu->readings[ENABLED], rec->enabled_ns, &deltas[ENABLED]);
+	back |= advance(&cpu->readings[RUNNING], rec->running_ns, &deltas[RUNNING]);
 	for (unsigned c = 0; c < s->nr_counters; c++)
-		advance(s, cpu, COUNTERS + c, rec, rec->values[1 + c], deltas);
+		back |= advance(&cpu->readings[COUNTERS + c], rec->values[1 + c],
+				&deltas[COUNTERS + c]);
+	if (back)
+		note_back(s, cpu, rec->cpu, deltas);
 	if (s->agg->turns)
 		note_turn(s, cpu, rec, deltas);
 	book_missing(cpu, r);

@@ -1,3 +1,3 @@
 # FILE: engine/slicer.c
 # RULE: a reading is subtracted from the one before, once
-s/^\tcpu->readings\[i\] = now;/\tcpu->readings[i] = now - deltas[i] \/ 2;/
+s/^\t\*reading = now;/\t*reading = now - *delta \/ 2;/
