@@ -144,6 +144,8 @@ static void note(struct csw_show *show, const struct csw_summary *summary)
 	show->unseen = keep * show->unseen + summary->unseen;
 	show->throttles = keep * show->throttles + summary->throttles;
 	show->nr_cpus = summary->nr_cpus;
+	show->cpus_missed = summary->cpus_missed;
+	show->cpus_gone = summary->cpus_gone;
 	show->sav = summary->sav;
 	show->by_switch = strcmp(summary->trigger, "switch") == 0 ||
 			  strcmp(summary->trigger, "context-switches") == 0 ||
@@ -343,6 +345,14 @@ static void say_inexact(const struct csw_show *show)
 		     show->o->mixed == CSW_MIXED_ROW ? "" : "only estimated, or ", remedy(show));
 }
 
+/* CSV has no other place for it. */
+static void say_cpus(const struct csw_show *show)
+{
+	csw_complain("CPUs that came online meanwhile: %" PRIu32 ", that went offline: %" PRIu32
+		     "; what ran there from then on is not counted",
+		     show->cpus_missed, show->cpus_gone);
+}
+
 void csw_show_unmatched(const struct csw_options *o)
 {
 	const char *what = o->input ? "in the recording" : "that ran";
@@ -385,6 +395,8 @@ void csw_show_hint(const struct csw_show *show)
 					  : "--trigger=switch");
 	else if (scoped && !show->in_scope && !(o->command && (o->pids.nr || o->tids.nr)))
 		say_nobody_ran(show);
+	else if (o->format == CSW_FORMAT_CSV && (show->cpus_missed || show->cpus_gone))
+		say_cpus(show);
 	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
 		say_inexact(show);
 	else if (asks_for(o, "context-switches") || asks_for(o, "cs"))

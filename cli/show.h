@@ -22,7 +22,7 @@ struct csw_show {
 	uint64_t sav;   /* what it became */
 	bool by_switch; /* the trigger is the software switch */
 	bool in_scope;  /* a thread that was asked for had a row */
-	uint32_t nr_cpus;
+	uint32_t nr_cpus, cpus_missed, cpus_gone;
 	bool broken; /* a table's numbers did not add up; said once */
 };
 

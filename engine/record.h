@@ -65,9 +65,11 @@ enum csw_record_type {
 #define CSW_LOST_UNKNOWN UINT64_MAX
 
 /* csw_record.flags */
-#define CSW_RECORD_DETACHED 0x10u /* READ, STOP: the CPU went offline, its counters have ended */
-#define CSW_RECORD_PREEMPTED 0x1u /* SWITCH_OUT: not of its own will */
-#define CSW_RECORD_EXEC 0x2u      /* COMM: by exec */
+#define CSW_RECORD_DETACHED                                                                        \
+	0x10u /* READ, STOP: the CPU went offline, its counters have ended; of the reading only    \
+		 the trigger's value is known, the others are as at the last sample */
+#define CSW_RECORD_PREEMPTED 0x1u     /* SWITCH_OUT: not of its own will */
+#define CSW_RECORD_EXEC 0x2u          /* COMM: by exec */
 #define CSW_RECORD_KERNEL_THREAD 0x4u /* TASK, FORK: the thread belongs to the kernel */
 #define CSW_RECORD_SELF 0x8u          /* TASK: a thread of the measuring program itself */
 #define CSW_RECORD_TURN                                                                            \

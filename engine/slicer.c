@@ -845,33 +845,46 @@ static void end_turn(struct csw_slicer_cpu *cpu)
 	cpu->state.open = 0;
 }
 
+/* What a CPU that went offline says: nobody can be charged for what came after its last record. */
+static struct csw_record without_tail(const struct csw_slicer *s, const struct csw_slicer_cpu *cpu,
+				      const struct csw_record *rec)
+{
+	struct csw_record known = *rec;
+
+	known.time_ns = cpu->state.last_ns;
+	known.enabled_ns = cpu->readings[ENABLED];
+	known.running_ns = cpu->readings[RUNNING];
+	memcpy(known.values + 1, cpu->readings + COUNTERS, s->nr_counters * sizeof(*known.values));
+	return known;
+}
+
 /* A reading in mid-slice: READ, or STOP, which is the last. */
 static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		      const struct csw_record *rec)
 {
 	struct csw_ruling r;
+	struct csw_record known;
 	bool last = rec->type == CSW_RECORD_STOP, tail_lost = is_tail_lost(cpu, rec);
-	uint64_t time_ns = rec->time_ns;
 	int ret;
 
 	csw_ruling_begin(&r);
 	check_order(s, CSW_READING_TRIGGER, rec->cpu, cpu->state.trigger, rec->values[0]);
-	/* A CPU that went offline: nobody can be charged for what came after its last record. */
 	if (rec->flags & CSW_RECORD_DETACHED) {
-		time_ns = cpu->state.last_ns;
+		known = without_tail(s, cpu, rec);
+		rec = &known;
 		tail_lost = true;
 		cpu->gone = true;
 	}
 	if (last)
-		csw_rule_stop(&s->rules, &cpu->state, &r, time_ns, rec->values[0], tail_lost);
+		csw_rule_stop(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0], tail_lost);
 	else
-		csw_rule_tick(&s->rules, &cpu->state, &r, time_ns, rec->values[0], tail_lost);
+		csw_rule_tick(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0], tail_lost);
 	book_charges(s, rec->cpu, &r);
 	ret = book_reading(s, cpu, rec, &r);
 	settle_lost(cpu, rec, s->rules.sav);
 	if (rec->flags & CSW_RECORD_TURN)
 		end_turn(cpu);
-	cpu->stop_ns = time_ns;
+	cpu->stop_ns = rec->time_ns;
 	cpu->stopped = last;
 	return ret;
 }

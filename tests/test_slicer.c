@@ -1367,6 +1367,37 @@ static void put_on(struct fixture *f, unsigned cpu, uint32_t type, uint32_t flag
 	assert_int_equal(csw_slicer_record(&f->slicer, &rec), 0);
 }
 
+/* Of what a CPU that went offline reads, only the trigger's count is one. */
+static void test_reading_of_the_gone(void **state)
+{
+	uint64_t totals[2 + NR_COUNTERS];
+	struct fixture f;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	start(&f, 100, 10);
+	f.values[1 + FAULTS] = 7;
+	switch_before(&f, 200, 10, 20);
+	csw_slicer_totals(&f.slicer, totals);
+	assert_int_equal(totals[2 + FAULTS], 7);
+	for (int i = 0; i < 2; i++) {
+		struct csw_record rec = { .type = i ? CSW_RECORD_STOP : CSW_RECORD_READ,
+					  .flags = CSW_RECORD_DETACHED,
+					  .time_ns = 300,
+					  .nr_values = 1,
+					  .values = { f.values[0], 1, 1, 1 } };
+
+		assert_int_equal(csw_slicer_record(&f.slicer, &rec), 0);
+		assert_false(f.slicer.is_wrong);
+		csw_slicer_totals(&f.slicer, totals);
+		assert_int_equal(totals[2 + FAULTS], 7);
+	}
+	assert_int_equal(SUM(thread(&f, 10), FAULTS), 7);
+	assert_in_range(thread(&f, 20)->oncpu_ns, 0, 10); /* up to its last record */
+	assert_int_equal(done(&f).all, 1);
+	end(&f);
+}
+
 /* A CPU that went offline takes part up to its end, and no longer in the intervals after it. */
 static void test_duration_without_the_gone(void **state)
 {
@@ -1855,6 +1886,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
 		cmocka_unit_test(test_duration_without_the_gone),
+		cmocka_unit_test(test_reading_of_the_gone),
 		cmocka_unit_test(test_reset_carries_the_open),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_written_twice),

@@ -421,24 +421,6 @@ static int read_fd(int fd, const struct csw_perf_features *features, struct csw_
 	return 0;
 }
 
-/* When a CPU goes offline the kernel takes its groups apart: each event still has its own count. */
-static int read_apart(const struct csw_perf_set *set, const struct csw_perf_features *features,
-		      struct csw_record *out)
-{
-	for (unsigned i = 0; i < set->nr_members; i++) {
-		struct csw_record one;
-		uint64_t lost;
-		int ret = read_fd(set->members[i], features, &one, &lost);
-
-		if (ret < 0)
-			return ret;
-		out->values[1 + i] = one.values[0];
-	}
-	out->nr_values = 1 + set->nr_members;
-	out->flags |= CSW_RECORD_DETACHED;
-	return 0;
-}
-
 int csw_perf_set_read(const struct csw_perf_set *set, const struct csw_perf_features *features,
 		      struct csw_record *out)
 {
@@ -446,7 +428,10 @@ int csw_perf_set_read(const struct csw_perf_set *set, const struct csw_perf_feat
 
 	if (ret < 0 || out->nr_values == 1 + set->nr_members)
 		return ret;
-	return out->nr_values == 1 ? read_apart(set, features, out) : -EIO;
+	/* When a CPU goes offline the kernel takes its groups apart. Then each member could be read
+	 * by itself, but what some kernels show there is the leader's count (seen: Linux 6.1). */
+	out->flags |= CSW_RECORD_DETACHED;
+	return out->nr_values == 1 ? 0 : -EIO;
 }
 
 uint64_t csw_perf_group_sideband_lost(const struct csw_perf_group *g,

@@ -62,8 +62,8 @@ void csw_perf_group_unmap(struct csw_perf_group *g);
 unsigned csw_perf_group_fds(const struct csw_perf_group *g);
 
 /* Where the counters of a set stand now: enabled_ns, running_ns, values of its members in their
- * order, and lost = the leader's lost samples. -EIO: the kernel has pushed the group off its PMU
- * for good. */
+ * order, and lost = the leader's lost samples. With CSW_RECORD_DETACHED the trigger's value alone.
+ * -EIO: the kernel has pushed the group off its PMU for good. */
 int csw_perf_set_read(const struct csw_perf_set *set, const struct csw_perf_features *features,
 		      struct csw_record *out);
 

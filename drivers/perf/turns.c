@@ -25,20 +25,21 @@ int csw_perf_turns_sum(const struct csw_perf_turns *t, const struct csw_perf_tur
 {
 	const struct csw_perf_set *set = &t->group->sets[turn->set];
 	const struct csw_perf_sum *base = &turn->base;
+	unsigned nr_members = rec->flags & CSW_RECORD_DETACHED ? 0 : set->nr_members;
 	uint64_t own[1 + CSW_COUNTERS_MAX];
 
-	if (rec->nr_values != 1 + set->nr_members)
+	if (rec->nr_values != 1 + nr_members)
 		return -EINVAL;
 	memcpy(own, rec->values, rec->nr_values * sizeof(*own));
 	memcpy(rec->values, base->values, (1 + t->nr_counters) * sizeof(*own));
 	rec->values[0] += own[0];
-	for (unsigned i = 0; i < set->nr_members; i++)
+	for (unsigned i = 0; i < nr_members; i++)
 		rec->values[1 + set->counters[i]] += own[1 + i];
 	rec->enabled_ns += base->enabled_ns;
 	rec->running_ns += base->running_ns;
 	if (rec->lost != CSW_LOST_UNKNOWN)
 		rec->lost += base->lost;
-	rec->nr_values = 1 + t->nr_counters;
+	rec->nr_values = nr_members ? 1 + t->nr_counters : 1;
 	rec->on = set->on;
 	return 0;
 }

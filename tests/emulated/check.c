@@ -873,7 +873,43 @@ static const struct CMUnitTest arm64_1cpu[] = {
 	cmocka_unit_test(test_paranoid),
 };
 
+/* A CPU that went offline has no part in the intervals after it: none is longer for it, and each
+ * adds up. */
+static void test_offline(void **state)
+{
+	char *text = frame("offline", "report"), *rest = NULL;
+	int64_t gone = 0, intervals = 0;
+
+	(void)state;
+	assert_int_equal(status_of("offline"), 0);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct scenario s = { .name = "offline", .report = json_loads(line, 0, NULL) };
+		const json_t *row;
+		int64_t oncpu = 0, duration;
+		size_t i;
+
+		if (!s.report)
+			fail_msg("no JSON: %s", line);
+		check_sums(&s);
+		gone = integer(s.report, "cpus_gone");
+		duration = integer(s.report, "duration_ns");
+		json_array_foreach(json_object_get(s.report, "rows"), i, row) oncpu +=
+			integer(row, "oncpu_ns");
+		assert_true(oncpu <= 2 * duration);
+		/* The call that takes a CPU away may hold up the tick. */
+		if (intervals++ > 2 && (duration < 500000000 || duration > 1500000000))
+			fail_msg("interval %lld lasts %lld ns", (long long)intervals,
+				 (long long)duration);
+		json_decref(s.report);
+	}
+	free(text);
+	assert_int_equal(gone, 1);
+	assert_true(intervals >= 4);
+	expect_text("offlinecsv", "complaint", "that went offline: 1;");
+}
+
 static const struct CMUnitTest arm64_2cpus[] = {
+	cmocka_unit_test(test_offline),
 	cmocka_unit_test(test_migrations),
 	cmocka_unit_test(test_idle),
 };
