@@ -311,7 +311,8 @@ static void test_unknown_options(void **state)
 	assert_refused("-a: no such option; the whole machine is the default", "-a", NULL, NULL);
 	assert_refused("the whole machine is the default", "--all-cpus", NULL, NULL);
 	assert_refused("-?: no such option", "-\303\244", NULL, NULL);
-	assert_refused("list, doctor, verify, calibrate, report, slices, help", "lsit", "events", NULL);
+	assert_refused("list, doctor, verify, calibrate, report, slices, help", "lsit", "events",
+		       NULL);
 	assert_refused("a?[2J?b", "a\033[2J\nb", NULL,
 		       NULL); /* no byte of it reaches the terminal raw */
 }
