@@ -202,7 +202,7 @@ static int walk_file(struct walk *w, const char *path)
 	static struct csw_stream s;
 	struct csw_perf_extra extra;
 	struct csw_record rec;
-	struct csw_raw raw;
+	const struct perf_event_header *raw;
 	int ret;
 
 	memset(w, 0, sizeof(*w));
@@ -213,12 +213,12 @@ static int walk_file(struct walk *w, const char *path)
 		int64_t attr;
 
 		w->nr_raw++;
-		if (raw.header->type == CSW_RECORD_FINISHED_ROUND)
+		if (raw->type == CSW_RECORD_FINISHED_ROUND)
 			continue;
-		attr = csw_file_attrs_of(&s.attrs, raw.header, s.swap);
-		if (attr >= 0 && csw_perf_decode_file(&s.attrs.attrs[attr].form, raw.header, &rec,
-						      &extra, s.swap) > 0)
-			walk_record(w, &s, (uint32_t)attr, raw.header, &rec, &extra);
+		attr = csw_file_attrs_of(&s.attrs, raw, s.swap);
+		if (attr >= 0 &&
+		    csw_perf_decode_file(&s.attrs.attrs[attr].form, raw, &rec, &extra, s.swap) > 0)
+			walk_record(w, &s, (uint32_t)attr, raw, &rec, &extra);
 	}
 	w->damage = s.damage;
 	csw_stream_close(&s);
@@ -1440,7 +1440,8 @@ static void test_memory_is_bounded(void **state)
 	static struct csw_stream s;
 	struct csw_order order = { .window = 4096 };
 	struct csw_error err;
-	struct csw_raw raw;
+	const struct perf_event_header *raw;
+	const struct csw_ref *out;
 	struct csw_ref ref;
 	uint64_t nr = 0, last = 0;
 	size_t most = 0;
@@ -1455,24 +1456,25 @@ static void test_memory_is_bounded(void **state)
 	done(&m);
 	assert_int_equal(csw_stream_open(&s, m.path, &err), 0);
 	while (csw_stream_next(&s, &raw) > 0) {
-		ref = (struct csw_ref){ .header = raw.header, .block = raw.block };
-		ref.time_ns = csw_file_attrs_time(&s.attrs.attrs[0], raw.header, s.swap);
-		assert_int_equal(csw_order_add(&order, &ref), 0);
+		ref = (struct csw_ref){ .header = raw };
+		ref.time_ns = csw_file_attrs_time(&s.attrs.attrs[0], raw, s.swap);
+		csw_block_of(raw)->refs++;
+		assert_int_equal(csw_order_add(&order, ref), 0);
 		if (!csw_order_is_full(&order))
 			continue;
 		csw_order_halve(&order);
-		while (csw_order_next(&order, &ref) > 0) {
-			assert_true(ref.time_ns >= last);
-			last = ref.time_ns;
+		while ((out = csw_order_next(&order))) {
+			assert_true(out->time_ns >= last);
+			last = out->time_ns;
 			nr++;
-			csw_block_put(&s.blocks, ref.block);
+			csw_block_put(&s.blocks, csw_block_of(out->header));
 		}
 		most = s.blocks.nr_all > most ? s.blocks.nr_all : most;
 	}
 	csw_order_end(&order);
-	while (csw_order_next(&order, &ref) > 0) {
+	while ((out = csw_order_next(&order))) {
 		nr++;
-		csw_block_put(&s.blocks, ref.block);
+		csw_block_put(&s.blocks, csw_block_of(out->header));
 	}
 	assert_int_equal(nr, 300000);
 	assert_int_equal(order.late, 0);
