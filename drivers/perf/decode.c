@@ -48,6 +48,14 @@ INLINE size_t bytes_of(uint64_t type, uint64_t fields)
 	return sizeof(uint64_t) * (size_t)__builtin_popcountll(type & fields);
 }
 
+/* Is there a word for each of these fields that the form has? Nearly always there is room for all
+ * of them, which needs no counting of bits. */
+INLINE bool has_fields(const struct csw_cursor *c, uint64_t type, uint64_t fields)
+{
+	return csw_cursor_has(c, bytes_of(fields, fields)) ||
+	       csw_cursor_has(c, bytes_of(type, fields));
+}
+
 /* nr values, each followed by its id and its lost count where the format has them. */
 INLINE int take_values(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
 		       uint64_t *lost, struct csw_perf_extra *extra, uint64_t nr)
@@ -79,13 +87,12 @@ INLINE int take_values(uint64_t read_format, struct csw_cursor *c, struct csw_re
 INLINE int take_single(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
 		       uint64_t *lost, struct csw_perf_extra *extra)
 {
-	const uint64_t all = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-			     PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	const uint64_t behind = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+				PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	uint64_t id = 0;
 
-	if (!csw_cursor_has(c, sizeof(uint64_t) + bytes_of(read_format, all)))
+	if (csw_cursor_u64(c, &out->values[0]) < 0 || !has_fields(c, read_format, behind))
 		return -EINVAL;
-	out->values[0] = csw_cursor_take(c);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
 		out->enabled_ns = csw_cursor_take(c);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -109,9 +116,8 @@ INLINE int take_reading(uint64_t read_format, struct csw_cursor *c, struct csw_r
 	*lost = CSW_LOST_UNKNOWN;
 	if (!(read_format & PERF_FORMAT_GROUP))
 		return take_single(read_format, c, out, lost, extra);
-	if (!csw_cursor_has(c, sizeof(nr) + bytes_of(read_format, times)))
+	if (csw_cursor_u64(c, &nr) < 0 || !has_fields(c, read_format, times))
 		return -EINVAL;
-	nr = csw_cursor_take(c);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
 		out->enabled_ns = csw_cursor_take(c);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -167,7 +173,7 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
 			       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
 	uint64_t id = 0, period = 0, lost;
 
-	if (!csw_cursor_has(&c, bytes_of(type, words)))
+	if (!has_fields(&c, type, words))
 		return -EINVAL;
 	out->type = CSW_RECORD_SAMPLE;
 	if (type & PERF_SAMPLE_IDENTIFIER)
