@@ -87,7 +87,8 @@ static inline int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_
 					uint32_t runner)
 {
 	/* Only the leader's TID is ever given; nearly always it is the leader that has it. */
-	if (tid != pid || runner < CSW_ROWS_FIXED || csw_aggregation_row(t->agg, runner)->tid == tid)
+	if (tid != pid || runner < CSW_ROWS_FIXED ||
+	    csw_aggregation_row(t->agg, runner)->tid == tid)
 		return 0;
 	return csw_tasks_move_by_exec(t, pid, runner);
 }
