@@ -1485,6 +1485,90 @@ static void test_memory_is_bounded(void **state)
 	unlink(m.path);
 }
 
+/* ---- the order alone ---- */
+
+static void add_at(struct csw_order *order, struct csw_block *block, uint64_t time_ns,
+		   uint32_t attr)
+{
+	block->refs++;
+	assert_int_equal(csw_order_add(order, (struct csw_ref){ .time_ns = time_ns,
+								.header = (void *)block->bytes,
+								.attr = attr }),
+			 0);
+}
+
+static void expect_next(struct csw_order *order, struct csw_blocks *pool, uint64_t time_ns,
+			uint32_t attr)
+{
+	const struct csw_ref *ref = csw_order_next(order);
+
+	assert_non_null(ref);
+	assert_int_equal(ref->time_ns, time_ns);
+	assert_int_equal(ref->attr, attr);
+	csw_block_put(pool, csw_block_of(ref->header));
+}
+
+/* A run that ends earlier than the one before it is used up: what comes next must not go behind
+ * that one. */
+static void test_order_goes_on_behind_the_right_run(void **state)
+{
+	struct csw_blocks pool = { .free = NULL };
+	struct csw_block *block = csw_block_get(&pool);
+	struct csw_order order = { .window = 2 };
+
+	(void)state;
+	add_at(&order, block, 10, 0);
+	add_at(&order, block, 100, 0);
+	add_at(&order, block, 20, 0);
+	add_at(&order, block, 30, 0);
+	csw_order_halve(&order);
+	expect_next(&order, &pool, 10, 0);
+	expect_next(&order, &pool, 20, 0);
+	assert_null(csw_order_next(&order));
+	csw_order_halve(&order);
+	expect_next(&order, &pool, 30, 0);
+	assert_null(csw_order_next(&order));
+	add_at(&order, block, 40, 0);
+	csw_order_end(&order);
+	expect_next(&order, &pool, 40, 0);
+	expect_next(&order, &pool, 100, 0);
+	assert_null(csw_order_next(&order));
+	assert_int_equal(order.late, 0);
+	csw_order_free(&order, &pool);
+	csw_block_put(&pool, block);
+	csw_blocks_free(&pool);
+	assert_int_equal(pool.nr_all, 0);
+}
+
+/* Any number of runs, with the same times: those go out in the order of the file. What is left when
+ * it ends half-way is freed. */
+static void test_order_of_many_runs(void **state)
+{
+	struct csw_blocks pool = { .free = NULL };
+	struct csw_block *block = csw_block_get(&pool);
+
+	(void)state;
+	for (uint32_t runs = 1; runs <= 9; runs++) {
+		struct csw_order order = { .nr = 0 };
+
+		for (uint32_t run = 0; run < runs; run++) {
+			for (uint64_t i = 0; i < 5; i++)
+				add_at(&order, block, i == 4 ? UINT64_MAX : 10 * i, run);
+		}
+		csw_order_end(&order);
+		for (uint64_t i = 0; i < 4; i++) {
+			for (uint32_t run = 0; run < runs; run++)
+				expect_next(&order, &pool, 10 * i, run);
+		}
+		expect_next(&order, &pool, UINT64_MAX, 0);
+		assert_int_equal(order.late, 0);
+		csw_order_free(&order, &pool);
+		assert_int_equal(block->refs, 1);
+	}
+	csw_block_put(&pool, block);
+	csw_blocks_free(&pool);
+}
+
 /* ---- the fuzz target over files made here ---- */
 
 static void run_target(const struct made *m)
@@ -1576,6 +1660,8 @@ int main(void)
 		cmocka_unit_test(test_slices_add_up),
 		cmocka_unit_test(test_receiver_refuses),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_order_goes_on_behind_the_right_run),
+		cmocka_unit_test(test_order_of_many_runs),
 		cmocka_unit_test(test_corpus),
 	};
 
