@@ -53,6 +53,8 @@ static inline struct csw_block *csw_block_of(const void *at)
 	return (struct csw_block *)((uintptr_t)at & ~(uintptr_t)(CSW_BLOCK_BYTES - 1));
 }
 
+/* Where in the file a record stood; one that had to be moved to a multiple of 8, up to 7 bytes
+ * before it. */
 static inline uint64_t csw_block_offset(const void *at)
 {
 	const struct csw_block *block = csw_block_of(at);
