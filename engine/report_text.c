@@ -401,21 +401,32 @@ static void lay_out(struct report *r)
 
 /* ---- the table ---- */
 
+static void print_blanks(FILE *file, unsigned nr)
+{
+	static const char blanks[] = "                                ";
+
+	for (unsigned step; nr; nr -= step) {
+		step = nr < sizeof(blanks) - 1 ? nr : (unsigned)sizeof(blanks) - 1;
+		fwrite(blanks, 1, step, file);
+	}
+}
+
 /* printf's field width counts bytes, so the padding is made here. A path says most at its end. */
 static void print_cell(const struct report *r, unsigned k, char *text)
 {
 	const struct column *c = &r->columns[k];
 	bool left = is_name(c) && r->by != CSW_BY_CPU;
-	int padding;
+	unsigned padding, width;
 
 	if (c->type == COLUMN_CGROUP || (c->type == COLUMN_NAME && r->by == CSW_BY_CGROUP))
 		csw_text_cut_front(text, c->width);
 	else if (is_name(c))
 		csw_text_cut(text, c->width);
-	padding = (int)(c->width - csw_text_width(text));
-	fprintf(r->file, "%*s%s%*s", left ? 0 : padding, "", text, left ? padding : 0, "");
-	if (k + 1 < r->nr)
-		fprintf(r->file, "%*s", GAP, "");
+	width = csw_text_width(text);
+	padding = width < c->width ? c->width - width : 0;
+	print_blanks(r->file, left ? 0 : padding);
+	fputs(text, r->file);
+	print_blanks(r->file, (left ? padding : 0) + (k + 1 < r->nr ? GAP : 0));
 }
 
 static void begin(const struct report *r, const char *colour)

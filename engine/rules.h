@@ -150,6 +150,21 @@ static inline void csw_stretch_add(struct csw_stretch *st, csw_u32 owner, csw_u6
 		st->nr++;
 }
 
+/* What is known of a stretch that ends at t. Nearly always it has one owner: the others' places are
+ * not copied. */
+static inline void csw_stretch_end(const struct csw_stretch *st, struct csw_stretch *out, csw_u64 t)
+{
+	csw_u32 i;
+
+	out->nr = st->nr;
+	out->from_ns = st->from_ns;
+	out->to_ns = t;
+	for (i = 0; i < CSW_STRETCH_OWNERS && i < st->nr; i++) {
+		out->owner[i] = st->owner[i];
+		out->ns[i] = st->ns[i];
+	}
+}
+
 /* Ends a run at t: its time goes to `owner`. Returns it. */
 static inline csw_u64 csw_rule_charge_time(struct csw_cpu_state *s, struct csw_ruling *r,
 					   csw_u32 owner, csw_u64 t, csw_u32 end)
@@ -323,8 +338,7 @@ static inline void csw_rule_close(const struct csw_rules *rules, struct csw_cpu_
 	long long sav = (long long)rules->sav;
 
 	csw_rule_classify(s, r);
-	r->stretch = s->stretch;
-	r->stretch.to_ns = t;
+	csw_stretch_end(&s->stretch, &r->stretch, t);
 	s->open += (long long)d - (long long)own;
 	r->missing = s->open >= sav ? (csw_u64)(s->open - s->open % sav) : 0;
 	r->missing_why = s->lost            ? CSW_MISSING_LOST

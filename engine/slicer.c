@@ -121,29 +121,29 @@ static void note_migration(struct csw_agg_row *row, struct csw_agg_row *half, un
 	row->last_cpu = cpu;
 }
 
-/* Time on a CPU, and what ended the run. */
-static void book_charges(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
+static void book_charge(struct csw_slicer *s, unsigned cpu, const struct csw_charge *c)
 {
-	uint64_t time_ns = s->cpus[cpu].state.last_ns;
+	struct csw_agg_row *row = csw_aggregation_row(s->agg, c->owner);
+	struct csw_agg_row *half = csw_aggregation_row(&s->by_cpu, half_of_cpu(s, cpu, c->owner));
 
+	row->oncpu_ns += c->ns;
+	end_run(row, c->end);
+	end_run(half, c->end);
+	if (c->owner != CSW_ROW_IDLE)
+		half->oncpu_ns += c->ns;
+	if (c->owner >= CSW_ROWS_FIXED)
+		note_migration(row, half, cpu);
+	s->slices += c->end != CSW_RUN_CUT;
+	if (s->each)
+		csw_slices_charge(s->each, cpu, c, s->cpus[cpu].state.last_ns);
+}
+
+/* Time on a CPU, and what ended the run. There is nearly always one charge, or none. */
+static inline void book_charges(struct csw_slicer *s, unsigned cpu, const struct csw_ruling *r)
+{
 	s->unseen_switches += r->unseen_switches;
-	for (unsigned i = 0; i < r->nr_charges; i++) {
-		const struct csw_charge *c = &r->charge[i];
-		struct csw_agg_row *row = csw_aggregation_row(s->agg, c->owner);
-		struct csw_agg_row *half =
-			csw_aggregation_row(&s->by_cpu, half_of_cpu(s, cpu, c->owner));
-
-		row->oncpu_ns += c->ns;
-		end_run(row, c->end);
-		end_run(half, c->end);
-		if (c->owner != CSW_ROW_IDLE)
-			half->oncpu_ns += c->ns;
-		if (c->owner >= CSW_ROWS_FIXED)
-			note_migration(row, half, cpu);
-		s->slices += c->end != CSW_RUN_CUT;
-		if (s->each)
-			csw_slices_charge(s->each, cpu, c, time_ns);
-	}
+	for (unsigned i = 0; i < r->nr_charges; i++)
+		book_charge(s, cpu, &r->charge[i]);
 }
 
 /* proven: a bit for each counter that the deltas say something of. */
@@ -440,6 +440,8 @@ static void book_missing(struct csw_slicer_cpu *cpu, const struct csw_ruling *r)
 {
 	struct csw_completeness *done = &cpu->done;
 
+	if (!r->missing)
+		return;
 	if (r->missing_why == CSW_MISSING_LOST) {
 		done->lost += r->missing;
 		cpu->lost_since += r->missing;
@@ -457,6 +459,8 @@ static void take_back(struct csw_slicer_cpu *cpu, uint64_t sav)
 {
 	uint64_t *const claims[] = { &cpu->done.unseen, &cpu->done.throttled, &cpu->done.lost };
 
+	if (cpu->state.open >= 0)
+		return;
 	/* By division: the readings of a broken recording may be anything. */
 	for (unsigned i = 0; i < 3 && cpu->state.open < 0; i++) {
 		uint64_t early = 0 - (uint64_t)cpu->state.open;

@@ -365,9 +365,9 @@ int64_t csw_tasks_find(struct csw_tasks *t, int32_t pid, int32_t tid, uint64_t t
 	return open_row(t, pid, tid, time_ns, live_row(t, pid));
 }
 
-int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner)
+int csw_tasks_move_by_exec(struct csw_tasks *t, int32_t pid, uint32_t runner)
 {
-	return moved_by_exec(t, runner, pid, tid) ? move_to_leader(t, runner, pid) : 0;
+	return moved_by_exec(t, runner, pid, pid) ? move_to_leader(t, runner, pid) : 0;
 }
 
 /* Nothing has been booked on it yet. */

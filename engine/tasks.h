@@ -82,7 +82,16 @@ static inline int64_t csw_tasks_find_near(struct csw_tasks *t, int32_t pid, int3
 /* The thread on the CPU of `runner` now calls itself pid/tid: if an exec gave it that TID, its row
  * moves along. An exec's COMM record comes later than that, and the thread can be switched out in
  * between. 0 or -ENOMEM. */
-int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid, uint32_t runner);
+int csw_tasks_move_by_exec(struct csw_tasks *t, int32_t pid, uint32_t runner);
+static inline int csw_tasks_follow_exec(struct csw_tasks *t, int32_t pid, int32_t tid,
+					uint32_t runner)
+{
+	/* Only the leader's TID is ever given; nearly always it is the leader that has it. */
+	if (tid != pid || runner < CSW_ROWS_FIXED ||
+	    csw_aggregation_row(t->agg, runner)->tid == tid)
+		return 0;
+	return csw_tasks_move_by_exec(t, pid, runner);
+}
 
 /* The thread of `row` is in this cgroup now. Its row, or when it was in another one before, a new
  * row that goes on for it; or -ENOMEM. */

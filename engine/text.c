@@ -210,13 +210,18 @@ void csw_text_cut_front(char *text, unsigned width)
 
 const char *csw_text_number(char *out, uint64_t value, bool raw)
 {
-	char digits[CSW_NUMBER_BYTES];
-	size_t nr = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value), at = 0;
+	char digits[CSW_NUMBER_BYTES]; /* the last one first */
+	size_t nr = 0, at = 0;
 
-	for (size_t i = 0; i < nr; i++) {
-		if (i && !raw && (nr - i) % 3 == 0)
+	/* By hand: a large table is nothing but numbers, and snprintf was a tenth of its report. */
+	do {
+		digits[nr++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (nr) {
+		out[at++] = digits[--nr];
+		if (nr && !raw && nr % 3 == 0)
 			out[at++] = ',';
-		out[at++] = digits[i];
 	}
 	out[at] = '\0';
 	return out;

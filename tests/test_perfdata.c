@@ -202,7 +202,7 @@ static int walk_file(struct walk *w, const char *path)
 	static struct csw_stream s;
 	struct csw_perf_extra extra;
 	struct csw_record rec;
-	struct csw_raw raw;
+	const struct perf_event_header *raw;
 	int ret;
 
 	memset(w, 0, sizeof(*w));
@@ -213,12 +213,12 @@ static int walk_file(struct walk *w, const char *path)
 		int64_t attr;
 
 		w->nr_raw++;
-		if (raw.header->type == CSW_RECORD_FINISHED_ROUND)
+		if (raw->type == CSW_RECORD_FINISHED_ROUND)
 			continue;
-		attr = csw_file_attrs_of(&s.attrs, raw.header, s.swap);
-		if (attr >= 0 && csw_perf_decode_file(&s.attrs.attrs[attr].form, raw.header, &rec,
-						      &extra, s.swap) > 0)
-			walk_record(w, &s, (uint32_t)attr, raw.header, &rec, &extra);
+		attr = csw_file_attrs_of(&s.attrs, raw, s.swap);
+		if (attr >= 0 &&
+		    csw_perf_decode_file(&s.attrs.attrs[attr].form, raw, &rec, &extra, s.swap) > 0)
+			walk_record(w, &s, (uint32_t)attr, raw, &rec, &extra);
 	}
 	w->damage = s.damage;
 	csw_stream_close(&s);
@@ -1527,7 +1527,8 @@ static void test_memory_is_bounded(void **state)
 	static struct csw_stream s;
 	struct csw_order order = { .window = 4096 };
 	struct csw_error err;
-	struct csw_raw raw;
+	const struct perf_event_header *raw;
+	const struct csw_ref *out;
 	struct csw_ref ref;
 	uint64_t nr = 0, last = 0;
 	size_t most = 0;
@@ -1540,24 +1541,25 @@ static void test_memory_is_bounded(void **state)
 	done(&m);
 	assert_int_equal(csw_stream_open(&s, m.path, &err), 0);
 	while (csw_stream_next(&s, &raw) > 0) {
-		ref = (struct csw_ref){ .header = raw.header, .block = raw.block };
-		ref.time_ns = csw_file_attrs_time(&s.attrs.attrs[0], raw.header, s.swap);
-		assert_int_equal(csw_order_add(&order, &ref), 0);
+		ref = (struct csw_ref){ .header = raw };
+		ref.time_ns = csw_file_attrs_time(&s.attrs.attrs[0], raw, s.swap);
+		csw_block_of(raw)->refs++;
+		assert_int_equal(csw_order_add(&order, ref), 0);
 		if (!csw_order_is_full(&order))
 			continue;
 		csw_order_halve(&order);
-		while (csw_order_next(&order, &ref) > 0) {
-			assert_true(ref.time_ns >= last);
-			last = ref.time_ns;
+		while ((out = csw_order_next(&order))) {
+			assert_true(out->time_ns >= last);
+			last = out->time_ns;
 			nr++;
-			csw_block_put(&s.blocks, ref.block);
+			csw_block_put(&s.blocks, csw_block_of(out->header));
 		}
 		most = s.blocks.nr_all > most ? s.blocks.nr_all : most;
 	}
 	csw_order_end(&order);
-	while (csw_order_next(&order, &ref) > 0) {
+	while ((out = csw_order_next(&order))) {
 		nr++;
-		csw_block_put(&s.blocks, ref.block);
+		csw_block_put(&s.blocks, csw_block_of(out->header));
 	}
 	assert_int_equal(nr, 300000);
 	assert_int_equal(order.late, 0);
@@ -1566,6 +1568,90 @@ static void test_memory_is_bounded(void **state)
 	csw_stream_close(&s);
 	assert_int_equal(s.blocks.nr_all, 0);
 	unlink(m.path);
+}
+
+/* ---- the order alone ---- */
+
+static void add_at(struct csw_order *order, struct csw_block *block, uint64_t time_ns,
+		   uint32_t attr)
+{
+	block->refs++;
+	assert_int_equal(csw_order_add(order, (struct csw_ref){ .time_ns = time_ns,
+								.header = (void *)block->bytes,
+								.attr = attr }),
+			 0);
+}
+
+static void expect_next(struct csw_order *order, struct csw_blocks *pool, uint64_t time_ns,
+			uint32_t attr)
+{
+	const struct csw_ref *ref = csw_order_next(order);
+
+	assert_non_null(ref);
+	assert_int_equal(ref->time_ns, time_ns);
+	assert_int_equal(ref->attr, attr);
+	csw_block_put(pool, csw_block_of(ref->header));
+}
+
+/* A run that ends earlier than the one before it is used up: what comes next must not go behind
+ * that one. */
+static void test_order_goes_on_behind_the_right_run(void **state)
+{
+	struct csw_blocks pool = { .free = NULL };
+	struct csw_block *block = csw_block_get(&pool);
+	struct csw_order order = { .window = 2 };
+
+	(void)state;
+	add_at(&order, block, 10, 0);
+	add_at(&order, block, 100, 0);
+	add_at(&order, block, 20, 0);
+	add_at(&order, block, 30, 0);
+	csw_order_halve(&order);
+	expect_next(&order, &pool, 10, 0);
+	expect_next(&order, &pool, 20, 0);
+	assert_null(csw_order_next(&order));
+	csw_order_halve(&order);
+	expect_next(&order, &pool, 30, 0);
+	assert_null(csw_order_next(&order));
+	add_at(&order, block, 40, 0);
+	csw_order_end(&order);
+	expect_next(&order, &pool, 40, 0);
+	expect_next(&order, &pool, 100, 0);
+	assert_null(csw_order_next(&order));
+	assert_int_equal(order.late, 0);
+	csw_order_free(&order, &pool);
+	csw_block_put(&pool, block);
+	csw_blocks_free(&pool);
+	assert_int_equal(pool.nr_all, 0);
+}
+
+/* Any number of runs, with the same times: those go out in the order of the file. What is left when
+ * it ends half-way is freed. */
+static void test_order_of_many_runs(void **state)
+{
+	struct csw_blocks pool = { .free = NULL };
+	struct csw_block *block = csw_block_get(&pool);
+
+	(void)state;
+	for (uint32_t runs = 1; runs <= 9; runs++) {
+		struct csw_order order = { .nr = 0 };
+
+		for (uint32_t run = 0; run < runs; run++) {
+			for (uint64_t i = 0; i < 5; i++)
+				add_at(&order, block, i == 4 ? UINT64_MAX : 10 * i, run);
+		}
+		csw_order_end(&order);
+		for (uint64_t i = 0; i < 4; i++) {
+			for (uint32_t run = 0; run < runs; run++)
+				expect_next(&order, &pool, 10 * i, run);
+		}
+		expect_next(&order, &pool, UINT64_MAX, 0);
+		assert_int_equal(order.late, 0);
+		csw_order_free(&order, &pool);
+		assert_int_equal(block->refs, 1);
+	}
+	csw_block_put(&pool, block);
+	csw_blocks_free(&pool);
 }
 
 /* ---- the fuzz target over files made here ---- */
@@ -1661,6 +1747,8 @@ int main(void)
 		cmocka_unit_test(test_slices_add_up),
 		cmocka_unit_test(test_receiver_refuses),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_order_goes_on_behind_the_right_run),
+		cmocka_unit_test(test_order_of_many_runs),
 		cmocka_unit_test(test_corpus),
 	};
 

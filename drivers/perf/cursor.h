@@ -20,9 +20,26 @@ struct csw_cursor {
 	bool swap;
 };
 
+CSW_CURSOR_INLINE bool csw_cursor_has(const struct csw_cursor *c, size_t bytes)
+{
+	return (size_t)(c->end - c->at) >= bytes;
+}
+
+/* The next number, of which it was asked before whether it is there: many of them cost one
+ * question.
+ */
+CSW_CURSOR_INLINE uint64_t csw_cursor_take(struct csw_cursor *c)
+{
+	uint64_t value;
+
+	memcpy(&value, c->at, sizeof(value));
+	c->at += sizeof(value);
+	return c->swap ? __builtin_bswap64(value) : value;
+}
+
 CSW_CURSOR_INLINE int csw_cursor_u32(struct csw_cursor *c, uint32_t *out)
 {
-	if ((size_t)(c->end - c->at) < sizeof(*out))
+	if (!csw_cursor_has(c, sizeof(*out)))
 		return -EINVAL;
 	memcpy(out, c->at, sizeof(*out));
 	if (c->swap)
@@ -33,12 +50,9 @@ CSW_CURSOR_INLINE int csw_cursor_u32(struct csw_cursor *c, uint32_t *out)
 
 CSW_CURSOR_INLINE int csw_cursor_u64(struct csw_cursor *c, uint64_t *out)
 {
-	if ((size_t)(c->end - c->at) < sizeof(*out))
+	if (!csw_cursor_has(c, sizeof(*out)))
 		return -EINVAL;
-	memcpy(out, c->at, sizeof(*out));
-	if (c->swap)
-		*out = __builtin_bswap64(*out);
-	c->at += sizeof(*out);
+	*out = csw_cursor_take(c);
 	return 0;
 }
 

@@ -8,7 +8,8 @@
 
 /* Sizes of the fixed parts behind the header. */
 #define TASK_BYTES 24 /* FORK, EXIT: pid, ppid, tid, ptid, time */
-#define COMM_BYTES 8  /* COMM: pid, tid, then the name */
+#define PAIR_BYTES 8
+#define COMM_BYTES 8 /* COMM: pid, tid, then the name */
 
 /* Parts of a sample that are of no interest here and stand before the cgroup; their sizes vary. */
 #define BETWEEN_READ_AND_CGROUP                                                                    \
@@ -22,10 +23,9 @@
  * that the live ring never asks which it is. */
 #define INLINE CSW_CURSOR_INLINE
 
-INLINE int take_pair(struct csw_cursor *c, int32_t *first, int32_t *second)
+/* Two numbers in one word, which is there. */
+INLINE void take_pair(struct csw_cursor *c, int32_t *first, int32_t *second)
 {
-	if ((size_t)(c->end - c->at) < 2 * sizeof(*first))
-		return -EINVAL;
 	memcpy(first, c->at, sizeof(*first));
 	memcpy(second, c->at + sizeof(*first), sizeof(*second));
 	if (c->swap) {
@@ -33,60 +33,96 @@ INLINE int take_pair(struct csw_cursor *c, int32_t *first, int32_t *second)
 		*second = (int32_t)__builtin_bswap32((uint32_t)*second);
 	}
 	c->at += 2 * sizeof(*first);
-	return 0;
 }
 
-INLINE int take_cpu(struct csw_cursor *c, uint32_t *cpu)
+INLINE void take_cpu(struct csw_cursor *c, uint32_t *cpu)
 {
 	int32_t number, reserved;
 
-	if (take_pair(c, &number, &reserved) < 0)
-		return -EINVAL;
+	take_pair(c, &number, &reserved);
 	*cpu = (uint32_t)number;
+}
+
+INLINE size_t bytes_of(uint64_t type, uint64_t fields)
+{
+	return sizeof(uint64_t) * (size_t)__builtin_popcountll(type & fields);
+}
+
+/* Is there a word for each of these fields that the form has? Nearly always there is room for all
+ * of them, which needs no counting of bits. */
+INLINE bool has_fields(const struct csw_cursor *c, uint64_t type, uint64_t fields)
+{
+	return csw_cursor_has(c, bytes_of(fields, fields)) ||
+	       csw_cursor_has(c, bytes_of(type, fields));
+}
+
+/* nr values, each followed by its id and its lost count where the format has them. */
+INLINE int take_values(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
+		       uint64_t *lost, struct csw_perf_extra *extra, uint64_t nr)
+{
+	const bool has_id = read_format & PERF_FORMAT_ID, has_lost = read_format & PERF_FORMAT_LOST;
+
+	if (nr > 1 + CSW_COUNTERS_MAX ||
+	    !csw_cursor_has(c, nr * sizeof(uint64_t) * (1u + has_id + has_lost)))
+		return -EINVAL;
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t id = 0, lost_of_this;
+
+		out->values[i] = csw_cursor_take(c);
+		if (has_id)
+			id = csw_cursor_take(c);
+		if (extra)
+			extra->value_ids[i] = id;
+		if (!has_lost)
+			continue;
+		lost_of_this = csw_cursor_take(c);
+		if (i == 0)
+			*lost = lost_of_this;
+	}
+	out->nr_values = (uint32_t)nr;
+	return 0;
+}
+
+/* Of a single event the times stand behind the value. */
+INLINE int take_single(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
+		       uint64_t *lost, struct csw_perf_extra *extra)
+{
+	const uint64_t behind = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+				PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	uint64_t id = 0;
+
+	if (csw_cursor_u64(c, &out->values[0]) < 0 || !has_fields(c, read_format, behind))
+		return -EINVAL;
+	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		out->enabled_ns = csw_cursor_take(c);
+	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		out->running_ns = csw_cursor_take(c);
+	if (read_format & PERF_FORMAT_ID)
+		id = csw_cursor_take(c);
+	if (read_format & PERF_FORMAT_LOST)
+		*lost = csw_cursor_take(c);
+	if (extra)
+		extra->value_ids[0] = id;
+	out->nr_values = 1;
 	return 0;
 }
 
 INLINE int take_reading(uint64_t read_format, struct csw_cursor *c, struct csw_record *out,
 			uint64_t *lost, struct csw_perf_extra *extra)
 {
-	bool group = read_format & PERF_FORMAT_GROUP;
-	uint64_t nr = 1, id;
-	int ret = 0;
+	const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	uint64_t nr;
 
 	*lost = CSW_LOST_UNKNOWN;
-	if (group && csw_cursor_u64(c, &nr) < 0)
+	if (!(read_format & PERF_FORMAT_GROUP))
+		return take_single(read_format, c, out, lost, extra);
+	if (csw_cursor_u64(c, &nr) < 0 || !has_fields(c, read_format, times))
 		return -EINVAL;
-	if (nr > 1 + CSW_COUNTERS_MAX)
-		return -EINVAL;
-	/* In a group the times stand before the values, for a single event behind its value. */
-	if (!group)
-		ret |= csw_cursor_u64(c, &out->values[0]);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		ret |= csw_cursor_u64(c, &out->enabled_ns);
+		out->enabled_ns = csw_cursor_take(c);
 	if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		ret |= csw_cursor_u64(c, &out->running_ns);
-	for (uint64_t i = 0; i < nr; i++) {
-		uint64_t lost_of_this;
-
-		if (group)
-			ret |= csw_cursor_u64(c, &out->values[i]);
-		if (read_format & PERF_FORMAT_ID) {
-			ret |= csw_cursor_u64(c, &id);
-			if (extra && !ret)
-				extra->value_ids[i] = id;
-		} else if (extra) {
-			extra->value_ids[i] = 0;
-		}
-		if (read_format & PERF_FORMAT_LOST) {
-			ret |= csw_cursor_u64(c, &lost_of_this);
-			if (i == 0 && !ret)
-				*lost = lost_of_this;
-		}
-	}
-	if (ret)
-		return -EINVAL;
-	out->nr_values = (uint32_t)nr;
-	return 0;
+		out->running_ns = csw_cursor_take(c);
+	return take_values(read_format, c, out, lost, extra, nr);
 }
 
 int csw_perf_decode_reading(uint64_t read_format, const void *at, size_t bytes,
@@ -132,30 +168,32 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
 			 struct csw_record *out, struct csw_perf_extra *extra)
 {
 	const uint64_t type = form->sample_type;
-	uint64_t skipped, id = 0, period = 0, lost;
-	int ret = 0;
+	const uint64_t words = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+			       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	uint64_t id = 0, period = 0, lost;
 
+	if (!has_fields(&c, type, words))
+		return -EINVAL;
 	out->type = CSW_RECORD_SAMPLE;
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		ret |= csw_cursor_u64(&c, &id);
+		id = csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_IP)
-		ret |= csw_cursor_u64(&c, &skipped);
+		csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_TID)
-		ret |= take_pair(&c, &out->pid, &out->tid);
+		take_pair(&c, &out->pid, &out->tid);
 	if (type & PERF_SAMPLE_TIME)
-		ret |= csw_cursor_u64(&c, &out->time_ns);
+		out->time_ns = csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_ADDR)
-		ret |= csw_cursor_u64(&c, &skipped);
+		csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_ID)
-		ret |= csw_cursor_u64(&c, &id);
+		id = csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		ret |= csw_cursor_u64(&c, &skipped);
+		csw_cursor_take(&c);
 	if (type & PERF_SAMPLE_CPU)
-		ret |= take_cpu(&c, &out->cpu);
+		take_cpu(&c, &out->cpu);
 	if (type & PERF_SAMPLE_PERIOD)
-		ret |= csw_cursor_u64(&c, &period);
-	if (ret)
-		return -EINVAL;
+		period = csw_cursor_take(&c);
 	if ((type & PERF_SAMPLE_READ) && take_reading(form->read_format, &c, out, &lost, extra) < 0)
 		return -EINVAL;
 	if (extra) {
@@ -175,29 +213,26 @@ INLINE int decode_sample(const struct csw_perf_form *form, struct csw_cursor c,
 INLINE int take_sample_id(const struct csw_perf_form *form, struct csw_cursor *c,
 			  struct csw_record *out)
 {
-	static const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-				       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-				       PERF_SAMPLE_IDENTIFIER;
+	const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+				PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 	const uint64_t type = form->sample_type;
-	size_t bytes = 8 * (size_t)__builtin_popcountll(type & fields);
+	const size_t bytes = bytes_of(type, fields);
 	struct csw_cursor id;
-	uint64_t skipped;
 
 	if (!form->sample_id_all)
 		return 0;
-	if ((size_t)(c->end - c->at) < bytes)
+	if (!csw_cursor_has(c, bytes))
 		return -EINVAL;
 	id = (struct csw_cursor){ c->end - bytes, c->end, c->swap };
 	c->end -= bytes;
-	/* The size was checked as a whole. */
 	if (type & PERF_SAMPLE_TID)
 		take_pair(&id, &out->pid, &out->tid);
 	if (type & PERF_SAMPLE_TIME)
-		csw_cursor_u64(&id, &out->time_ns);
+		out->time_ns = csw_cursor_take(&id);
 	if (type & PERF_SAMPLE_ID)
-		csw_cursor_u64(&id, &skipped);
+		csw_cursor_take(&id);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		csw_cursor_u64(&id, &skipped);
+		csw_cursor_take(&id);
 	if (type & PERF_SAMPLE_CPU)
 		take_cpu(&id, &out->cpu);
 	return 0;
@@ -214,7 +249,10 @@ INLINE int decode_switch(const struct perf_event_header *raw, struct csw_cursor 
 	/* The form of a thread's own counters does not say who comes or went. */
 	if (raw->type == PERF_RECORD_SWITCH)
 		return 1;
-	return take_pair(&c, &out->other_pid, &out->other_tid) < 0 ? -EINVAL : 1;
+	if (!csw_cursor_has(&c, PAIR_BYTES))
+		return -EINVAL;
+	take_pair(&c, &out->other_pid, &out->other_tid);
+	return 1;
 }
 
 INLINE int decode_task(const struct perf_event_header *raw, struct csw_cursor c,

@@ -114,15 +114,6 @@ int csw_file_attrs_add(struct csw_file_attrs *a, const void *at, size_t bytes, b
 
 /* ---- ids ---- */
 
-static struct csw_file_id *slot_of(struct csw_file_id *ids, size_t mask, uint64_t id)
-{
-	size_t i = (size_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & mask;
-
-	while (ids[i].id && ids[i].id != id)
-		i = (i + 1) & mask;
-	return &ids[i];
-}
-
 static int grow_ids(struct csw_file_attrs *a)
 {
 	size_t mask = a->ids ? a->mask * 2 + 1 : 255;
@@ -132,7 +123,7 @@ static int grow_ids(struct csw_file_attrs *a)
 		return -ENOMEM;
 	for (size_t i = 0; a->ids && i <= a->mask; i++) {
 		if (a->ids[i].id)
-			*slot_of(ids, mask, a->ids[i].id) = a->ids[i];
+			*csw_file_id_slot(ids, mask, a->ids[i].id) = a->ids[i];
 	}
 	free(a->ids);
 	a->ids = ids;
@@ -148,19 +139,12 @@ int csw_file_attrs_add_id(struct csw_file_attrs *a, uint64_t id, uint32_t attr)
 		return 0; /* 0 stands for no id */
 	if ((!a->ids || (a->nr_ids + 1) * 2 > a->mask) && grow_ids(a) < 0)
 		return -ENOMEM;
-	slot = slot_of(a->ids, a->mask, id);
+	slot = csw_file_id_slot(a->ids, a->mask, id);
 	if (slot->id)
 		return 0;
 	*slot = (struct csw_file_id){ .id = id, .attr = attr };
 	a->nr_ids++;
 	return 0;
-}
-
-struct csw_file_id *csw_file_attrs_find(const struct csw_file_attrs *a, uint64_t id)
-{
-	struct csw_file_id *slot = a->ids && id ? slot_of(a->ids, a->mask, id) : NULL;
-
-	return slot && slot->id ? slot : NULL;
 }
 
 /* ---- names ---- */

@@ -26,96 +26,93 @@ static int grow(void **array, size_t *capacity, size_t first, size_t bytes)
 	return 0;
 }
 
-/* The run that ends with the newest record goes on with this one, or another one begins. */
-static int extend_run(struct csw_order *o, uint64_t time_ns)
+/* The run that was added to is as long as all that there is. */
+static void end_run(struct csw_order *o)
 {
-	struct csw_run_of_refs *last = o->nr_runs ? &o->runs[o->nr_runs - 1] : NULL;
+	if (!o->nr_runs)
+		return;
+	o->runs[o->nr_runs - 1].end = o->nr;
+	if (o->max_ns < o->newest_ns)
+		o->max_ns = o->newest_ns;
+}
 
-	if (last && o->refs[last->end - 1].time_ns <= time_ns) {
-		last->end++;
-		return 0;
-	}
+static int begin_run(struct csw_order *o)
+{
+	csw_order_head *heads;
+
+	end_run(o);
 	if (o->nr_runs == o->runs_capacity) {
-		struct csw_order_head *heap;
-
-		if (o->nr_runs > UINT32_MAX / 2 ||
+		if (o->nr_runs > UINT32_MAX / 4 ||
 		    grow((void **)&o->runs, &o->runs_capacity, 64, sizeof(*o->runs)) < 0)
 			return -ENOMEM;
-		heap = reallocarray(o->heap, o->runs_capacity, sizeof(*heap));
-		if (!heap)
+		heads = reallocarray(o->heads, 2 * o->runs_capacity, sizeof(*heads));
+		if (!heads)
 			return -ENOMEM;
-		o->heap = heap;
+		o->heads = heads;
 	}
-	o->runs[o->nr_runs++] = (struct csw_run_of_refs){ o->nr, o->nr + 1 };
+	o->runs[o->nr_runs++] = (struct csw_run_of_refs){ o->nr, o->nr };
 	return 0;
 }
 
-int csw_order_add(struct csw_order *o, const struct csw_ref *ref)
+/* With what is needed where there is no room, or where another run begins. */
+int csw_order_add_run(struct csw_order *o, struct csw_ref ref)
 {
 	if (o->nr == o->capacity &&
 	    grow((void **)&o->refs, &o->capacity, 4096, sizeof(*o->refs)) < 0)
 		return -ENOMEM;
-	if (extend_run(o, ref->time_ns) < 0)
+	if ((!o->nr_runs || ref.time_ns < o->newest_ns) && begin_run(o) < 0)
 		return -ENOMEM;
-	o->refs[o->nr++] = *ref;
-	ref->block->refs++;
-	if (ref->time_ns > o->max_ns)
-		o->max_ns = ref->time_ns;
+	o->refs[o->nr++] = ref;
+	o->newest_ns = ref.time_ns;
 	return 0;
 }
 
 /* Ties go to the run that began earlier in the file. */
-static bool earlier(const struct csw_order_head *a, const struct csw_order_head *b)
+static csw_order_head head_of(const struct csw_order *o, uint32_t nr)
 {
-	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->run < b->run);
+	const struct csw_run_of_refs *run = &o->runs[nr];
+
+	if (run->at == run->end)
+		return CSW_ORDER_DONE;
+	return (csw_order_head)o->refs[run->at].time_ns << 64 | nr;
 }
 
-static void sift_down(struct csw_order *o, size_t i)
+static csw_order_head earlier(csw_order_head a, csw_order_head b)
 {
-	struct csw_order_head head = o->heap[i];
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child + 1 < o->nr_heap && earlier(&o->heap[child + 1], &o->heap[child]))
-			child++;
-		if (child >= o->nr_heap || !earlier(&o->heap[child], &head))
-			break;
-		o->heap[i] = o->heap[child];
-		i = child;
-	}
-	o->heap[i] = head;
-}
-
-/* Up to there the first run goes on without asking the others. */
-static void note_second(struct csw_order *o)
-{
-	o->second_ns = UINT64_MAX;
-	for (size_t i = 1; i < 3 && i < o->nr_heap; i++)
-		o->second_ns =
-			o->heap[i].time_ns < o->second_ns ? o->heap[i].time_ns : o->second_ns;
+	return b < a ? b : a;
 }
 
 static void begin(struct csw_order *o, uint64_t limit_ns)
 {
+	end_run(o);
 	o->limit_ns = limit_ns;
 	o->handing_out = true;
-	o->nr_heap = 0;
+	o->nr_players = o->nr_runs;
 	for (size_t i = 0; i < o->nr_runs; i++)
-		o->heap[o->nr_heap++] =
-			(struct csw_order_head){ o->refs[o->runs[i].at].time_ns, (uint32_t)i };
-	for (size_t i = o->nr_heap / 2; i-- > 0;)
-		sift_down(o, i);
-	note_second(o);
+		o->heads[o->nr_players + i] = head_of(o, (uint32_t)i);
+	for (size_t i = o->nr_players; i-- > 1;)
+		o->heads[i] = earlier(o->heads[2 * i], o->heads[2 * i + 1]);
+}
+
+/* The run has another first record: plays again all games in which it took part. */
+static void play(struct csw_order *o, uint32_t run)
+{
+	csw_order_head head = head_of(o, run);
+	size_t i = o->nr_players + run;
+
+	o->heads[i] = head;
+	while (i > 1) {
+		head = earlier(head, o->heads[i ^ 1]);
+		i /= 2;
+		o->heads[i] = head;
+	}
 }
 
 void csw_order_round(struct csw_order *o)
 {
-	uint64_t limit_ns = o->round_max_ns;
-
+	begin(o, o->round_max_ns);
 	o->has_rounds = true;
 	o->round_max_ns = o->max_ns;
-	begin(o, limit_ns);
 }
 
 void csw_order_end(struct csw_order *o)
@@ -169,55 +166,50 @@ static void compact(struct csw_order *o)
 	}
 	o->nr = to;
 	o->nr_runs = nr_runs;
+	if (to)
+		o->newest_ns = o->refs[to - 1].time_ns;
 	o->handing_out = false;
 }
 
-int csw_order_next(struct csw_order *o, struct csw_ref *ref)
+const struct csw_ref *csw_order_next(struct csw_order *o)
 {
 	struct csw_run_of_refs *run;
+	const struct csw_ref *ref;
+	csw_order_head head;
 
 	if (!o->handing_out)
-		return 0;
-	if (!o->nr_heap || o->heap[0].time_ns > o->limit_ns) {
+		return NULL;
+	head = o->nr_players ? o->heads[1] : CSW_ORDER_DONE;
+	if (head == CSW_ORDER_DONE || (uint64_t)(head >> 64) > o->limit_ns) {
 		compact(o);
-		return 0;
+		return NULL;
 	}
-	run = &o->runs[o->heap[0].run];
-	*ref = o->refs[run->at++];
+	run = &o->runs[(uint32_t)head];
+	ref = &o->refs[run->at++];
 	/* It was read a whole round ago, and has left the caches since. */
-	if (run->at + PREFETCH < run->end) {
-		const char *ahead = (const char *)o->refs[run->at + PREFETCH].header;
+	if (run->end - run->at > PREFETCH) {
+		const char *ahead = (const char *)ref[PREFETCH].header;
 
 		__builtin_prefetch(ahead);
 		__builtin_prefetch(ahead + 64);
 	}
-	if (run->at == run->end) {
-		o->heap[0] = o->heap[--o->nr_heap];
-		if (o->nr_heap)
-			sift_down(o, 0);
-		note_second(o);
-	} else {
-		o->heap[0].time_ns = o->refs[run->at].time_ns;
-		if (o->heap[0].time_ns >= o->second_ns) {
-			sift_down(o, 0);
-			note_second(o);
-		}
-	}
+	play(o, (uint32_t)head);
 	if (ref->time_ns < o->last_ns)
 		o->late++;
 	else
 		o->last_ns = ref->time_ns;
-	return 1;
+	return ref;
 }
 
 void csw_order_free(struct csw_order *o, struct csw_blocks *pool)
 {
+	end_run(o);
 	for (size_t i = 0; i < o->nr_runs; i++) {
 		for (size_t k = o->runs[i].at; k < o->runs[i].end; k++)
-			csw_block_put(pool, o->refs[k].block);
+			csw_block_put(pool, csw_block_of(o->refs[k].header));
 	}
 	free(o->refs);
 	free(o->runs);
-	free(o->heap);
+	free(o->heads);
 	*o = (struct csw_order){ .nr = 0 };
 }

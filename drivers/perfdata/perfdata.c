@@ -55,6 +55,7 @@ enum cpu_state {
  * enough for as long as they do. */
 struct layout {
 	uint32_t nr, trigger;
+	bool straight; /* the values are the columns', in their order */
 	size_t nr_ids; /* that the file had said by then */
 	uint64_t ids[1 + CSW_COUNTERS_MAX];
 	uint32_t to[1 + CSW_COUNTERS_MAX]; /* in values; CSW_NO_COLUMN: nowhere */
@@ -78,7 +79,7 @@ struct cpu {
 
 /* The last sample of a CPU's trigger waits for the record behind it; see add_ref. */
 struct held {
-	struct csw_ref ref; /* block NULL: none */
+	struct csw_ref ref; /* header NULL: none */
 	uint64_t last_ns;   /* of the CPU's records so far */
 };
 
@@ -307,12 +308,19 @@ static int make_plan(struct csw_driver *d, struct csw_error *err)
 
 /* ---- opening and closing ---- */
 
+/* A record is done with. */
+static void drop(struct csw_driver *d, const struct csw_ref *ref)
+{
+	if (ref->header)
+		csw_block_put(&d->stream.blocks, csw_block_of(ref->header));
+}
+
 static void perfdata_close(struct csw_driver *d)
 {
 	if (!d)
 		return;
 	for (unsigned i = 0; d->held && i < CPUS_MAX; i++)
-		csw_block_put(&d->stream.blocks, d->held[i].ref.block);
+		drop(d, &d->held[i].ref);
 	csw_order_free(&d->order, &d->stream.blocks);
 	csw_file_cgroups_free(&d->cgroups);
 	csw_stream_close(&d->stream);
@@ -477,15 +485,12 @@ static uint64_t perfdata_snapshot(struct csw_driver *d)
  */
 static int let_go(struct csw_driver *d, struct held *held)
 {
-	struct csw_block *block = held->ref.block;
-	int ret;
-
-	if (!block)
+	if (!held->ref.header)
 		return 0;
-	ret = csw_order_add(&d->order, &held->ref);
-	csw_block_put(&d->stream.blocks, block);
-	held->ref.block = NULL;
-	return ret;
+	if (csw_order_add(&d->order, held->ref) < 0)
+		return -ENOMEM;
+	held->ref.header = NULL;
+	return 0;
 }
 
 /* The held sample beside the record behind it. */
@@ -500,34 +505,37 @@ static bool is_of_another_clock(const struct held *held, const struct csw_ref *r
 	       (leaves && ref->time_ns - held->ref.time_ns > CSW_PERF_SAMPLE_TO_SWITCH_NS);
 }
 
-static int add_ref(struct csw_driver *d, struct csw_ref *ref)
+/* Takes over the reference to the block. */
+static int add_ref(struct csw_driver *d, struct csw_ref ref)
 {
-	const struct csw_file_attr *attr = &d->stream.attrs.attrs[ref->attr];
-	bool sample = ref->header->type == PERF_RECORD_SAMPLE;
+	const struct csw_file_attr *attr = &d->stream.attrs.attrs[ref.attr];
+	bool sample = ref.header->type == PERF_RECORD_SAMPLE;
 	struct held *held;
 	uint32_t cpu;
 
-	if (!d->has_trigger || !ref->time_ns)
+	if (!d->has_trigger || !ref.time_ns)
 		return csw_order_add(&d->order, ref);
-	cpu = csw_file_attrs_cpu(attr, ref->header, d->stream.swap);
+	cpu = csw_file_attrs_cpu(attr, ref.header, d->stream.swap);
 	if (cpu >= CPUS_MAX)
 		return csw_order_add(&d->order, ref);
 	held = &d->held[cpu];
-	if (!sample && held->ref.block && is_of_another_clock(held, ref))
-		held->ref.time_ns = ref->time_ns > held->last_ns ? ref->time_ns : held->last_ns;
-	if (held->ref.block && held->ref.time_ns > held->last_ns)
-		held->last_ns = held->ref.time_ns;
-	if (let_go(d, held) < 0)
-		return -ENOMEM;
+	if (held->ref.header) {
+		if (!sample && is_of_another_clock(held, &ref))
+			held->ref.time_ns =
+				ref.time_ns > held->last_ns ? ref.time_ns : held->last_ns;
+		if (held->ref.time_ns > held->last_ns)
+			held->last_ns = held->ref.time_ns;
+		if (let_go(d, held) < 0)
+			return -ENOMEM;
+	}
 	if (sample && attr->is_trigger) {
-		if (ref->time_ns < held->last_ns)
-			ref->time_ns = held->last_ns;
-		held->ref = *ref;
-		ref->block->refs++;
+		if (ref.time_ns < held->last_ns)
+			ref.time_ns = held->last_ns;
+		held->ref = ref;
 		return 0;
 	}
-	if (ref->time_ns > held->last_ns)
-		held->last_ns = ref->time_ns;
+	if (ref.time_ns > held->last_ns)
+		held->last_ns = ref.time_ns;
 	return csw_order_add(&d->order, ref);
 }
 
@@ -544,7 +552,7 @@ static int let_all_go(struct csw_driver *d)
 static int read_one(struct csw_driver *d)
 {
 	struct csw_stream *s = &d->stream;
-	struct csw_raw raw;
+	const struct perf_event_header *raw;
 	struct csw_ref ref;
 	int64_t attr;
 	int ret = csw_stream_next(s, &raw);
@@ -557,55 +565,54 @@ static int read_one(struct csw_driver *d)
 		csw_order_end(&d->order);
 		return ret;
 	}
-	if (raw.header->type == CSW_RECORD_FINISHED_ROUND) {
+	if (raw->type == CSW_RECORD_FINISHED_ROUND) {
 		csw_order_round(&d->order);
 		return 0;
 	}
-	if (raw.header->type == PERF_RECORD_CGROUP)
-		return d->plan->cgroups ? csw_file_cgroups_add(&d->cgroups, raw.header, s->swap)
-					: 0;
-	attr = csw_file_attrs_of(&s->attrs, raw.header, s->swap);
+	if (raw->type == PERF_RECORD_CGROUP)
+		return d->plan->cgroups ? csw_file_cgroups_add(&d->cgroups, raw, s->swap) : 0;
+	attr = csw_file_attrs_of(&s->attrs, raw, s->swap);
 	if (attr == -EBADMSG) {
 		csw_error_set(&s->damage, -EBADMSG,
 			      "the record at offset %" PRIu64
 			      " comes before any event is described",
-			      raw.offset);
+			      csw_block_offset(raw));
 		s->broken = true;
+		s->is_usual = false;
 		return 0;
 	}
 	if (attr < 0)
 		return 0; /* of an event that the file does not list: nobody knows its form */
-	ref = (struct csw_ref){
-		.header = raw.header,
-		.block = raw.block,
-		.offset = raw.offset,
-		.attr = (uint32_t)attr,
-	};
-	ref.time_ns = csw_file_attrs_time(&s->attrs.attrs[attr], raw.header, s->swap);
+	ref.header = raw;
+	ref.attr = (uint32_t)attr;
+	ref.time_ns = csw_file_attrs_time(&s->attrs.attrs[attr], raw, s->swap);
 	/* Old kernels give only samples a time: the rest stays where it stands. */
 	if (!ref.time_ns && !s->attrs.attrs[attr].time_back)
 		ref.time_ns = d->last_ns;
 	d->last_ns = ref.time_ns;
-	if (add_ref(d, &ref) < 0)
+	csw_block_of(raw)->refs++;
+	if (add_ref(d, ref) < 0) {
+		drop(d, &ref);
 		return -ENOMEM;
+	}
 	if (!d->order.has_rounds && csw_order_is_full(&d->order))
 		csw_order_halve(&d->order);
 	return 0;
 }
 
-/* 1, 0: the end, or -errno. */
-static int next_ref(struct csw_driver *d, struct csw_ref *ref)
+/* NULL: the end, or *error is -errno. */
+static const struct csw_ref *next_ref(struct csw_driver *d, int *error)
 {
 	for (;;) {
-		int ret = csw_order_next(&d->order, ref);
+		const struct csw_ref *ref = csw_order_next(&d->order);
 
-		if (ret != 0)
-			return ret;
-		if (d->read_all)
-			return 0;
-		ret = read_one(d);
-		if (ret < 0)
-			return ret;
+		if (ref || d->read_all)
+			return ref;
+		do {
+			*error = read_one(d);
+			if (*error < 0)
+				return NULL;
+		} while (!d->order.handing_out && !d->read_all);
 	}
 }
 
@@ -681,6 +688,8 @@ static bool send_reading(struct csw_driver *d, struct csw_record *rec)
 {
 	const struct cpu *cpu = &d->cpus[rec->cpu];
 
+	if (d->has_reading && cpu->layout.straight)
+		return send(d, rec);
 	rec->enabled_ns = cpu->enabled_ns;
 	rec->running_ns = cpu->running_ns;
 	rec->nr_values = 1 + d->plan->nr_counters;
@@ -707,6 +716,7 @@ static void lay_out(struct layout *l, const struct csw_driver *d, uint32_t nr, u
 	l->nr = nr;
 	l->trigger = trigger;
 	l->nr_ids = a->nr_ids;
+	l->straight = nr == 1 + d->plan->nr_counters;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct csw_file_id *id = csw_file_attrs_find(a, d->extra.value_ids[i]);
 		uint64_t attr = id ? id->attr : trigger + (uint64_t)i;
@@ -718,6 +728,7 @@ static void lay_out(struct layout *l, const struct csw_driver *d, uint32_t nr, u
 			l->to[0] = 0;
 		else if (column != CSW_NO_COLUMN && !(d->plan->estimated >> column & 1))
 			l->to[i] = 1 + column;
+		l->straight = l->straight && l->to[i] == i;
 	}
 }
 
@@ -736,6 +747,11 @@ static void take_reading(struct csw_driver *d, struct cpu *cpu, const struct csw
 	cpu->running_ns = rec->running_ns;
 	if (!fits(&cpu->layout, d, rec->nr_values, trigger))
 		lay_out(&cpu->layout, d, rec->nr_values, trigger);
+	if (cpu->layout.straight) {
+		for (uint32_t i = 0; i < rec->nr_values; i++)
+			cpu->values[i] = rec->values[i];
+		return;
+	}
 	for (uint32_t i = 0; i < rec->nr_values; i++) {
 		if (cpu->layout.to[i] != CSW_NO_COLUMN)
 			cpu->values[cpu->layout.to[i]] = rec->values[i];
@@ -1002,7 +1018,7 @@ static void note_extent(struct csw_driver *d, const struct csw_record *rec)
 {
 	bool is_switch = rec->type == CSW_RECORD_SWITCH_IN || rec->type == CSW_RECORD_SWITCH_OUT;
 
-	if (!rec->time_ns || (rec->type != CSW_RECORD_SAMPLE && !(is_switch && !d->has_samples)))
+	if (!rec->time_ns || (d->has_samples ? rec->type != CSW_RECORD_SAMPLE : !is_switch))
 		return;
 	if (rec->time_ns > d->latest_ns)
 		d->latest_ns = rec->time_ns;
@@ -1077,7 +1093,7 @@ static int decode(struct csw_driver *d, const struct csw_ref *ref, struct csw_re
 			csw_error_set(&s->damage, -EBADMSG,
 				      "the record of type %u at offset %" PRIu64
 				      " is too short for what its event promises",
-				      ref->header->type, ref->offset);
+				      ref->header->type, csw_block_offset(ref->header));
 		d->ended = d->read_all = true;
 		return 0;
 	}
@@ -1114,6 +1130,8 @@ static bool push_stop(struct csw_driver *d)
 
 static bool pop(struct csw_driver *d, struct csw_record *rec)
 {
+	if (!d->nr_pending)
+		return false;
 	if (d->next_pending == d->nr_pending) {
 		d->next_pending = d->nr_pending = 0;
 		return false;
@@ -1124,8 +1142,8 @@ static bool pop(struct csw_driver *d, struct csw_record *rec)
 
 static int perfdata_next(struct csw_driver *d, unsigned ring, struct csw_record *rec)
 {
-	struct csw_ref ref;
-	int ret;
+	const struct csw_ref *ref;
+	int ret = 0;
 
 	(void)ring;
 	for (;;) {
@@ -1139,13 +1157,13 @@ static int perfdata_next(struct csw_driver *d, unsigned ring, struct csw_record 
 		if (d->ended || !d->quota)
 			return 0;
 		d->quota--;
-		ret = next_ref(d, &ref);
-		if (ret <= 0) {
+		ref = next_ref(d, &ret);
+		if (!ref) {
 			d->ended = ret == 0;
 			return ret;
 		}
-		ret = decode(d, &ref, rec);
-		csw_block_put(&d->stream.blocks, ref.block);
+		ret = decode(d, ref, rec);
+		drop(d, ref);
 		if (ret != 0)
 			return ret;
 	}

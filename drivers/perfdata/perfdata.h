@@ -28,17 +28,40 @@
 
 /* ---- source.c: bytes in blocks ---- */
 
-#define CSW_BLOCK_BYTES (1u << 20)
+/* A block stays for its last record: the smaller they are, the less is kept with it. Time is the
+ * same from 128 KiB to 1 MiB. */
+#define CSW_BLOCK_BYTES (1u << 18)
 /* A perf record has 16 bits for its size, simpleperf's own ones 32: those are skipped, not kept. */
 #define CSW_RAW_BYTES_MAX 65536u
 
-/* Records stay where they were read; a block is used again when nothing refers to it any more. */
+/* Records stay where they were read; a block is used again when nothing refers to it any more. It
+ * lies at a multiple of its size, so that a record's address says which one it is in. */
 struct csw_block {
 	struct csw_block *next; /* in the list of free ones */
 	uint32_t refs;
-	uint32_t used; /* bytes that are filled */
-	_Alignas(8) unsigned char bytes[CSW_BLOCK_BYTES];
+	uint32_t used;   /* bytes that are filled */
+	uint64_t offset; /* in the file, of the first byte; or, of unzipped ones, of the compressed
+			    record that they began with */
+	bool unzipped;
+	_Alignas(8) unsigned char bytes[CSW_BLOCK_BYTES - 32];
 };
+_Static_assert(sizeof(struct csw_block) == CSW_BLOCK_BYTES,
+	       "blocks lie at multiples of their size");
+
+static inline struct csw_block *csw_block_of(const void *at)
+{
+	return (struct csw_block *)((uintptr_t)at & ~(uintptr_t)(CSW_BLOCK_BYTES - 1));
+}
+
+/* Where in the file a record stood; one that had to be moved to a multiple of 8, up to 7 bytes
+ * before it. */
+static inline uint64_t csw_block_offset(const void *at)
+{
+	const struct csw_block *block = csw_block_of(at);
+
+	return block->offset +
+	       (block->unzipped ? 0 : (uint64_t)((const unsigned char *)at - block->bytes));
+}
 
 struct csw_blocks {
 	struct csw_block *free;
@@ -128,7 +151,24 @@ struct csw_file_attrs {
  * -ENOMEM. */
 int csw_file_attrs_add(struct csw_file_attrs *a, const void *at, size_t bytes, bool swap);
 int csw_file_attrs_add_id(struct csw_file_attrs *a, uint64_t id, uint32_t attr);
-struct csw_file_id *csw_file_attrs_find(const struct csw_file_attrs *a, uint64_t id);
+/* The slot of an id, or the free one where it would stand. Here, as it is asked of every sample. */
+static inline struct csw_file_id *csw_file_id_slot(struct csw_file_id *ids, size_t mask,
+						   uint64_t id)
+{
+	size_t i = (size_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & mask;
+
+	while (ids[i].id && ids[i].id != id)
+		i = (i + 1) & mask;
+	return &ids[i];
+}
+
+static inline struct csw_file_id *csw_file_attrs_find(const struct csw_file_attrs *a, uint64_t id)
+{
+	struct csw_file_id *slot = a->ids && id ? csw_file_id_slot(a->ids, a->mask, id) : NULL;
+
+	return slot && slot->id ? slot : NULL;
+}
+
 void csw_file_attrs_name(struct csw_file_attr *attr, const char *name, size_t bytes);
 /* Names for those that nobody has named. */
 void csw_file_attrs_finish(struct csw_file_attrs *a);
@@ -253,14 +293,6 @@ void csw_file_cgroups_free(struct csw_file_cgroups *c);
 
 /* ---- stream.c: a file's raw records in file order ---- */
 
-/* A record, in our byte order as far as its header goes. */
-struct csw_raw {
-	const struct perf_event_header *header;
-	struct csw_block
-		*block;  /* that it lies in: borrowed until the next call unless refs is raised */
-	uint64_t offset; /* in the file, of the record itself or of the compressed one around it */
-};
-
 struct csw_stream {
 	struct csw_source source;
 	struct csw_blocks blocks;
@@ -282,9 +314,10 @@ struct csw_stream {
 	struct csw_block *unzip_block; /* that it lies in */
 	uint64_t unzip_offset;
 	struct csw_error damage; /* code 0: none so far */
+	bool is_usual;           /* in our byte order, and nothing was read ahead or is broken */
 	/* a pipe's head: records up to the first of the kernel's are read ahead */
 	bool peeked;
-	struct csw_raw ahead;
+	const struct perf_event_header *ahead;
 	unsigned char *head; /* of a file that cannot be sought in: all before the records */
 	size_t head_bytes;
 };
@@ -294,42 +327,64 @@ struct csw_stream {
 int csw_stream_open(struct csw_stream *s, const char *path, struct csw_error *err);
 void csw_stream_close(struct csw_stream *s);
 
-/* The next record that is of the kernel, or FINISHED_ROUND. 1, 0 at the end, or -EBADMSG: the file
- * is broken here, s->damage says where and how; nothing follows. -ENOMEM. */
-int csw_stream_next(struct csw_stream *s, struct csw_raw *raw);
-
+#define CSW_RECORD_FIRST_OF_FILES 64u /* from here on only files have them, not the kernel */
 #define CSW_RECORD_FINISHED_ROUND 68u
+
+int csw_stream_search(struct csw_stream *s,
+		      const struct perf_event_header **out); /* see csw_stream_next */
+
+/* The next record that is of the kernel, or FINISHED_ROUND, its header in our byte order; it is
+ * good until the next call, unless its block's refs are raised. 1, 0 at the end, or -EBADMSG: the
+ * file is broken here, s->damage says where and how; nothing follows. -ENOMEM. What is usual is
+ * found here: a record whole and in its place in the block that is being read. */
+static inline int csw_stream_next(struct csw_stream *s, const struct perf_event_header **out)
+{
+	struct csw_block *block = s->unzipping ? s->inner : s->block;
+	size_t *at = s->unzipping ? &s->inner_at : &s->at;
+	size_t left = s->is_usual && block ? block->used - *at : 0;
+	const struct perf_event_header *header;
+
+	if (left < sizeof(*header) || *at % 8)
+		return csw_stream_search(s, out);
+	header = (const void *)(block->bytes + *at);
+	if (header->type >= CSW_RECORD_FIRST_OF_FILES || header->size > left ||
+	    header->size < sizeof(*header) || header->size % 8)
+		return csw_stream_search(s, out);
+	*at += header->size;
+	*out = header;
+	return 1;
+}
 
 /* ---- order.c: records in the order of time ---- */
 
 struct csw_ref {
 	uint64_t time_ns;
 	const struct perf_event_header *header;
-	struct csw_block *block;
-	uint64_t offset;
 	uint32_t attr;
 };
 
 /* What is held lies in runs, each in order: a ring's records come in order, so a round of the file
  * has about one run per CPU. */
 struct csw_run_of_refs {
-	size_t at, end;
+	size_t at, end; /* the end of the last one, to which is added, is o->nr */
 };
 
-/* A run and the time of its first record, so that to compare two of them reads nothing else. */
-struct csw_order_head {
-	uint64_t time_ns;
-	uint32_t run;
-};
+/* The time of a run's first record, and behind it the run's number: the smaller one is the next. As
+ * one number, because which of two it is cannot be foretold: the CPU is to choose values, not ways.
+ */
+typedef unsigned __int128 csw_order_head;
+#define CSW_ORDER_DONE (~(csw_order_head)0) /* nothing is left of the run */
 
 struct csw_order {
 	struct csw_ref *refs;
 	size_t nr, capacity;
+	uint64_t newest_ns; /* of the record added last */
 	struct csw_run_of_refs *runs;
 	size_t nr_runs, runs_capacity;
-	struct csw_order_head *heap; /* while handing out: the runs by their first time */
-	size_t nr_heap;
-	uint64_t second_ns; /* of the first record of all runs but the heap's first */
+	/* While handing out, the runs as players: run i is heads[nr_players + i], and heads[k] the
+	 * earlier one of heads[2k] and heads[2k + 1]; so heads[1] is the next. */
+	csw_order_head *heads;
+	size_t nr_players;
 	bool handing_out;
 	uint64_t limit_ns; /* what may be handed out now */
 	uint64_t round_max_ns, max_ns;
@@ -341,7 +396,18 @@ struct csw_order {
 
 #define CSW_ORDER_WINDOW (1u << 19)
 
-int csw_order_add(struct csw_order *o, const struct csw_ref *ref); /* 0 or -ENOMEM; raises refs */
+int csw_order_add_run(struct csw_order *o, struct csw_ref ref); /* see csw_order_add */
+
+/* Takes over the caller's reference to the block. 0 or -ENOMEM. */
+static inline int csw_order_add(struct csw_order *o, struct csw_ref ref)
+{
+	if (o->nr == o->capacity || !o->nr_runs || ref.time_ns < o->newest_ns)
+		return csw_order_add_run(o, ref);
+	o->refs[o->nr++] = ref;
+	o->newest_ns = ref.time_ns;
+	return 0;
+}
+
 /* A round of the writer is over: what is not later than the latest of the round before can be
  * handed out. */
 void csw_order_round(struct csw_order *o);
@@ -350,9 +416,9 @@ void csw_order_end(struct csw_order *o);
 /* Without rounds: the window is full, the earlier half can be handed out. */
 bool csw_order_is_full(const struct csw_order *o);
 void csw_order_halve(struct csw_order *o);
-/* 1: the next one, whose block reference is now the caller's; 0: none until more is added; -ENOMEM.
- */
-int csw_order_next(struct csw_order *o, struct csw_ref *ref);
+/* The next one, good until the order is changed; its reference to the block is the caller's now.
+ * NULL: none until more is added. */
+const struct csw_ref *csw_order_next(struct csw_order *o);
 void csw_order_free(struct csw_order *o, struct csw_blocks *pool);
 
 #endif

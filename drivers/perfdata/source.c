@@ -13,7 +13,7 @@ struct csw_block *csw_block_get(struct csw_blocks *pool)
 		pool->free = block->next;
 	} else {
 		/* Not cleared: only what was filled is read. */
-		block = malloc(sizeof(*block));
+		block = aligned_alloc(CSW_BLOCK_BYTES, sizeof(*block));
 		if (!block)
 			return NULL;
 		pool->nr_all++;
@@ -21,6 +21,7 @@ struct csw_block *csw_block_get(struct csw_blocks *pool)
 	block->next = NULL;
 	block->refs = 1;
 	block->used = 0;
+	block->unzipped = false;
 	return block;
 }
 

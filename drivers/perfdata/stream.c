@@ -40,7 +40,6 @@ enum user_type {
 	USER_SIMPLEPERF = 32768,
 	USER_SIMPLEPERF_END = USER_SIMPLEPERF + 1024,
 };
-#define USER_FIRST 64u
 #define AUXTRACE_BYTES 48u /* the record itself, before its data */
 #define EVENT_UPDATE_NAME 2u
 
@@ -88,6 +87,7 @@ static int fill_another(struct csw_stream *s)
 		memcpy(block->bytes + lead, s->block->bytes + s->at, left);
 	csw_block_put(&s->blocks, s->block);
 	s->block_offset = position(s) - lead;
+	block->offset = s->block_offset;
 	s->block = block;
 	s->at = lead;
 	got = csw_source_read(&s->source, block->bytes + lead + left,
@@ -225,7 +225,7 @@ static int begin_unzip(struct csw_stream *s, const unsigned char *at, size_t byt
 
 static bool is_for_others(uint32_t type)
 {
-	return type >= USER_FIRST && type != USER_FINISHED_ROUND;
+	return type >= CSW_RECORD_FIRST_OF_FILES && type != USER_FINISHED_ROUND;
 }
 
 /* What is wrong with a record that begins here; NULL: nothing. */
@@ -297,6 +297,8 @@ static int make_room(struct csw_stream *s)
 		memcpy(block->bytes, s->inner->bytes + s->inner_at, left);
 	csw_block_put(&s->blocks, s->inner);
 	block->used = (uint32_t)left;
+	block->offset = s->unzip_offset;
+	block->unzipped = true;
 	s->inner = block;
 	s->inner_at = 0;
 	return 0;
@@ -324,7 +326,7 @@ static void keep_header(const struct csw_stream *s, unsigned char *at,
 }
 
 /* 1: a record; 0: the compressed record is used up; -errno. */
-static int next_inner(struct csw_stream *s, struct csw_raw *raw)
+static int next_inner(struct csw_stream *s, const struct perf_event_header **out)
 {
 	for (;;) {
 		size_t left = s->inner ? s->inner->used - s->inner_at : 0;
@@ -349,8 +351,7 @@ static int next_inner(struct csw_stream *s, struct csw_raw *raw)
 				s->inner_at += h.size;
 				if (is_for_others(h.type))
 					continue;
-				*raw = (struct csw_raw){ (const void *)at, s->inner,
-							 s->unzip_offset };
+				*out = (const void *)at;
 				return 1;
 			}
 		}
@@ -391,12 +392,12 @@ static int cut_short(struct csw_stream *s, uint64_t at)
 }
 
 /* 1: a record in *raw; 0: one was worked off; -ENODATA: the end; -errno. */
-static int next_outer(struct csw_stream *s, struct csw_raw *raw)
+static int next_outer(struct csw_stream *s, const struct perf_event_header **out)
 {
 	struct perf_event_header h;
 	unsigned char *at;
 	uint64_t offset;
-	int ret = fill(s, CSW_RAW_BYTES_MAX);
+	int ret = fill(s, sizeof(h));
 
 	if (ret < 0)
 		return ret;
@@ -410,15 +411,18 @@ static int next_outer(struct csw_stream *s, struct csw_raw *raw)
 		return -ENODATA;
 	if (available(s) < sizeof(h))
 		return cut_short(s, offset);
-	at = s->block->bytes + s->at;
-	h = peek_header(s, at);
+	h = peek_header(s, s->block->bytes + s->at);
 	if (h.type >= USER_SIMPLEPERF && h.type < USER_SIMPLEPERF_END)
 		return skip_simpleperf(s, &h, offset);
 	if (complaint(&h))
 		return damage(s, "the record of type %u at offset %" PRIu64 " %s", h.type, offset,
 			      complaint(&h));
+	ret = fill(s, h.size);
+	if (ret < 0)
+		return ret;
 	if (available(s) < h.size)
 		return cut_short(s, offset);
+	at = s->block->bytes + s->at;
 	s->at += h.size;
 	if (is_for_others(h.type)) {
 		/* What lies behind it may move to another block: its own bytes stay in this one. */
@@ -441,16 +445,18 @@ static int next_outer(struct csw_stream *s, struct csw_raw *raw)
 		at = down;
 	}
 	keep_header(s, at, &h);
-	*raw = (struct csw_raw){ (const void *)at, s->block, offset };
+	*out = (const void *)at;
 	return 1;
 }
 
-int csw_stream_next(struct csw_stream *s, struct csw_raw *raw)
+/* Whatever is not usual: the end of a block, a record that only files have, the other byte order.
+ */
+int csw_stream_search(struct csw_stream *s, const struct perf_event_header **out)
 {
 	int ret;
 
 	if (s->peeked) {
-		*raw = s->ahead;
+		*out = s->ahead;
 		s->peeked = false;
 		return 1;
 	}
@@ -459,7 +465,7 @@ int csw_stream_next(struct csw_stream *s, struct csw_raw *raw)
 	do {
 		ret = 0;
 		if (s->unzipping) {
-			ret = next_inner(s, raw);
+			ret = next_inner(s, out);
 			if (ret == 0) {
 				s->unzipping = false;
 				csw_block_put(&s->blocks, s->unzip_block);
@@ -467,13 +473,14 @@ int csw_stream_next(struct csw_stream *s, struct csw_raw *raw)
 			}
 		}
 		if (ret == 0)
-			ret = next_outer(s, raw);
+			ret = next_outer(s, out);
 	} while (ret == 0);
 	if (ret == -ENODATA && s->inner && s->inner->used > s->inner_at)
 		ret = damage(
 			s, "the compressed data ends in the middle of a record, at offset %" PRIu64,
 			position(s));
 	s->broken = ret < 0 && ret != -ENODATA;
+	s->is_usual = ret > 0 && !s->swap;
 	return ret == -ENODATA ? 0 : ret;
 }
 
@@ -681,6 +688,7 @@ static int open_pipe_mode(struct csw_stream *s, struct csw_error *err)
 	if (ret > 0) {
 		/* csw_stream_next is called with the block still in place. */
 		s->peeked = true;
+		s->is_usual = false;
 		return 0;
 	}
 	if (ret == -ENOMEM)
