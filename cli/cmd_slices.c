@@ -189,6 +189,8 @@ static int write_lines(struct lines *l)
 		status = EXIT_FAILED;
 	if (err.text[0])
 		csw_complain("%s: %s", l->o->input, err.text);
+	if (!csw_show_adds_up(result.session))
+		status = EXIT_BROKEN;
 	csw_close(result.session);
 	if ((l->o->pids.nr || l->o->tids.nr || l->o->comms || l->o->cgroup) && !l->matched)
 		csw_show_unmatched(l->o);

@@ -181,12 +181,33 @@ static int look_for_threads(struct csw_show *show, const struct csw_session *s,
 	return 0;
 }
 
+static void say_broken(const struct csw_summary *summary)
+{
+	csw_complain("the numbers do not add up, do not trust them: %s", summary->broken_why);
+}
+
 static void note_broken(struct csw_show *show, const struct csw_summary *summary)
 {
 	if (summary->broken && !show->broken)
-		csw_complain("the numbers do not add up, do not trust them: %s",
-			     summary->broken_why);
+		say_broken(summary);
 	show->broken |= summary->broken;
+}
+
+bool csw_show_adds_up(const struct csw_session *s)
+{
+	struct csw_summary summary = { .broken = 1 };
+	struct csw_table *table;
+	struct csw_error err = { .code = 0 };
+
+	if (csw_table_open(&table, s, CSW_BY_THREAD, NULL, &err) < 0) {
+		csw_complain("%s", err.text);
+		return false;
+	}
+	csw_table_summary(table, &summary, sizeof(summary));
+	if (summary.broken)
+		say_broken(&summary);
+	csw_table_close(table);
+	return !summary.broken;
 }
 
 static int show_table(struct csw_show *show, const struct csw_session *s, bool alone)

@@ -37,6 +37,9 @@ int csw_show_now(struct csw_show *show, const struct csw_session *s);
 /* The last one, not yet committed. */
 int csw_show_last(struct csw_show *show, const struct csw_session *s);
 
+/* For whoever shows no table: whether what was counted adds up; else one line on stderr says why. */
+bool csw_show_adds_up(const struct csw_session *s);
+
 /* At most one line on stderr, where the numbers say less than one would think: nobody of those
  * asked for ran, or much is of no proven thread. */
 void csw_show_hint(const struct csw_show *show);

@@ -1308,6 +1308,8 @@ static void check_broken(const char *why)
 	snprintf(text, sizeof(text), "do not trust them: %s\n", why);
 	expect("report \"$DIR/rec\"", 3, text, why);
 	expect("report \"$DIR/rec\" --format=csv", 3, "kind", why);
+	expect("slices \"$DIR/rec\"", 3, "time_ns", text);
+	expect("slices \"$DIR/rec\" --format=json", 3, "", text);
 	start(&run, "report \"$DIR/rec\" --format=json");
 	finish(&run);
 	judge(&run, "report as JSON", 3, "", why);
