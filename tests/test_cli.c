@@ -2190,6 +2190,37 @@ static void test_cpus(void **state)
 	assert_int_equal(count_files("ran"), 0);
 }
 
+/* What a thread is called, and whose child it is, may be told on a CPU that is not counted. */
+static void test_born_on_another_cpu(void **state)
+{
+	json_t *report, *row;
+	int64_t sleeps = 0, shells = 0;
+	size_t i;
+
+	(void)state;
+	if (system("taskset -c 0 true && taskset -c 1 true")) {
+		printf("skip: CPUs 0 and 1 are not both there\n");
+		skip();
+	}
+	report = report_of("-q -C 1 -e task-clock --format=json -- taskset -c 0 "
+			   "sh -c 'taskset -c 1 sleep 0.05; taskset -c 1 sleep 0.05; "
+			   "taskset -c 0 sh -c \"taskset -pc 1 \\$\\$ >&2; i=0; while [ \\$i -lt "
+			   "20000 ]; do i=\\$((i+1)); done\"' 2>\"$DIR/moved\"");
+	json_array_foreach(json_object_get(report, "rows"), i, row)
+	{
+		const char *comm = json_string_value(json_object_get(row, "comm"));
+
+		if (!is_kind(row, "thread"))
+			continue;
+		sleeps += !strcmp(comm, "sleep");
+		shells += !strcmp(comm, "sh") && value_of(row, "task-clock") > 1000000;
+	}
+	assert_int_equal(sleeps, 2);
+	assert_true(shells >= 1);
+	remove_file("moved");
+	json_decref(report);
+}
+
 static void test_cgroups(void **state)
 {
 	(void)state;
@@ -3089,6 +3120,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ends_with_what_it_watches),
 		cmocka_unit_test(test_scope_selects_rows),
 		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_born_on_another_cpu),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_a_program_changes_its_cgroup),
 		cmocka_unit_test(test_signals_end_the_run),

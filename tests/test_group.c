@@ -114,7 +114,7 @@ static int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 		event->enabled++;
 		kernel.sidebands_enabled += event->attr.context_switch;
 		/* Nobody may switch unseen while a counter runs. */
-		if (!event->attr.context_switch)
+		if (event->attr.config != PERF_COUNT_SW_DUMMY)
 			assert_int_equal(kernel.sidebands_enabled,
 					 (kernel.opens - kernel.closes) / PER_CPU);
 		break;
@@ -263,7 +263,8 @@ static void count_threads(void *ctx, const struct csw_record *rec)
 	assert_int_equal(rec->type, CSW_RECORD_TASK);
 	/* Before any counter runs. */
 	for (int fd = 0; fd < FDS_MAX; fd++)
-		assert_false(kernel.events[fd].open && !kernel.events[fd].attr.context_switch &&
+		assert_false(kernel.events[fd].open &&
+			     kernel.events[fd].attr.config != PERF_COUNT_SW_DUMMY &&
 			     kernel.events[fd].enabled);
 	threads_found++;
 }
@@ -819,6 +820,9 @@ static void test_cpus_come_and_go(void **state)
 	reset();
 	plan.cpus = "0-1";
 	assert_int_equal(ops->open(&drv, &plan, &err), 0);
+	/* Of the third one it learns who is born there; it has a ring, and no counter. */
+	assert_int_equal(ops->nr_rings(drv), 3);
+	assert_int_equal(kernel.opens - kernel.closes, 2 * PER_CPU + 1);
 	assert_int_equal(ops->start(drv, &sink, &err), 0);
 	assert_int_equal(ops->stop(drv, &err), 0);
 	check_cpus(drv, 0, 0);

@@ -58,7 +58,8 @@ static void fill_common(struct perf_event_attr *attr, const struct csw_perf_feat
 	attr->wakeup_watermark = (uint32_t)(ring_bytes / RING_PARTS_PER_WAKEUP);
 }
 
-static int open_sideband(unsigned cpu, const struct csw_perf_features *features, size_t ring_bytes)
+int csw_perf_sideband_open(unsigned cpu, const struct csw_perf_features *features,
+			   size_t ring_bytes, bool switches)
 {
 	struct perf_event_attr attr;
 
@@ -70,7 +71,7 @@ static int open_sideband(unsigned cpu, const struct csw_perf_features *features,
 	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_READ | PERF_SAMPLE_CGROUP);
 	attr.read_format &= ~(uint64_t)PERF_FORMAT_GROUP;
 	attr.disabled = 1;
-	attr.context_switch = 1;
+	attr.context_switch = switches;
 	attr.comm = 1;
 	attr.comm_exec = 1;
 	attr.task = 1;
@@ -310,7 +311,7 @@ static int open_sets(struct csw_perf_group *g, struct opening *o)
 static int open_all(struct csw_perf_group *g, struct opening *o)
 {
 	o->failed = &o->plan->trigger.event;
-	g->sideband = open_sideband(g->cpu, o->features, o->ring_bytes);
+	g->sideband = csw_perf_sideband_open(g->cpu, o->features, o->ring_bytes, true);
 	if (g->sideband < 0)
 		return g->sideband;
 	/* Each set has a counter that no other had before it. */

@@ -47,6 +47,11 @@ struct csw_perf_features {
 uint64_t csw_perf_read_format(const struct csw_perf_features *features);
 void csw_perf_form(const struct csw_perf_features *features, struct csw_perf_form *form);
 
+/* The event that counts nothing and tells of threads, and of switches where they are asked for;
+ * disabled. A descriptor or -errno. */
+int csw_perf_sideband_open(unsigned cpu, const struct csw_perf_features *features,
+			   size_t ring_bytes, bool switches);
+
 /* Opens all events of one CPU, disabled, without a ring. Sets a bit in *features where the kernel
  * lacks it. -EAGAIN: not all fit here, and they may take turns: features->turns was set for that,
  * and all CPUs must be opened anew. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "drivers/perf/bystander.h"
 #include "drivers/perf/scan.h"
 #include "drivers/perf/stream.h"
 #include "drivers/perf/sys.h"
@@ -34,6 +35,8 @@ struct csw_driver {
 	struct csw_perf_common common;
 	struct csw_perf_stream *streams;
 	unsigned nr_streams, nr_cpus;
+	struct csw_perf_bystander *bystanders; /* where not all CPUs are counted */
+	unsigned nr_bystanders;
 	size_t ring_bytes;
 	unsigned cpus_missed; /* see csw_summary */
 	uint32_t turns;       /* that have ended */
@@ -182,19 +185,27 @@ static int explain_fds(const struct csw_driver *d, int error, struct csw_error *
 			     csw_perf_group_fds(&d->streams[0].group));
 }
 
+static int watch(const struct csw_driver *d, int fd, struct csw_error *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return csw_error_set(err, -errno, "epoll_ctl: %s", strerror(errno));
+	return 0;
+}
+
 static int watch_rings(struct csw_driver *d, struct csw_error *err)
 {
+	int ret = 0;
+
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0)
 		return explain_fds(d, errno, err);
-	for (unsigned i = 0; i < d->nr_streams; i++) {
-		struct epoll_event event = { .events = EPOLLIN };
-
-		if (epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->streams[i].group.sets[0].leader, &event) <
-		    0)
-			return csw_error_set(err, -errno, "epoll_ctl: %s", strerror(errno));
-	}
-	return 0;
+	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
+		ret = watch(d, d->streams[i].group.sets[0].leader, err);
+	for (unsigned i = 0; i < d->nr_bystanders && ret == 0; i++)
+		ret = watch(d, d->bystanders[i].fd, err);
+	return ret;
 }
 
 /* The reader is woken when a ring is filled to a part of it, which an event is told when it opens:
@@ -228,6 +239,57 @@ static int init_streams(struct csw_driver *d, struct csw_error *err)
 	return 0;
 }
 
+static bool is_counted(const struct csw_driver *d, unsigned cpu)
+{
+	for (unsigned i = 0; i < d->nr_streams; i++)
+		if (d->streams[i].group.cpu == cpu)
+			return true;
+	return false;
+}
+
+static int explain_bystander(const struct csw_driver *d, unsigned cpu, int ret,
+			     struct csw_error *err)
+{
+	if (ret == -EMFILE || ret == -ENFILE)
+		return explain_fds(d, -ret, err);
+	if (ret == -EPERM || ret == -ENOMEM)
+		return csw_error_set(err, ret,
+				     "cannot lock a ring for CPU %u, which is not counted but may "
+				     "name threads (%s): raise kernel.perf_event_mlock_kb or give "
+				     "the program CAP_IPC_LOCK",
+				     cpu, strerror(-ret));
+	return csw_error_set(err, ret, "cannot learn of threads that begin on CPU %u: %s", cpu,
+			     strerror(-ret));
+}
+
+/* The CPUs that are online and not counted. */
+static int open_bystanders(struct csw_driver *d, struct csw_error *err)
+{
+	unsigned *online;
+	int nr = d->common.plan->cpus ? csw_sysfs_online(&online, err) : 0, ret = 0;
+
+	if (nr <= 0)
+		return nr;
+	d->bystanders = calloc((size_t)nr, sizeof(*d->bystanders));
+	if (!d->bystanders)
+		ret = csw_error_set(err, -ENOMEM, "out of memory");
+	for (int i = 0; i < nr && ret == 0; i++) {
+		if (is_counted(d, online[i]))
+			continue;
+		ret = csw_perf_bystander_open(&d->bystanders[d->nr_bystanders], online[i],
+					      &d->common.features);
+		if (ret == 0 && online[i] >= d->nr_cpus)
+			d->nr_cpus = online[i] + 1;
+		d->nr_bystanders += ret == 0;
+		if (ret < 0 && ret != -ENODEV)
+			explain_bystander(d, online[i], ret, err);
+		else
+			ret = 0;
+	}
+	free(online);
+	return ret;
+}
+
 static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, struct csw_error *err)
 {
 	size_t opened_for;
@@ -243,6 +305,8 @@ static int open_on(struct csw_driver *d, const unsigned *cpus, unsigned nr, stru
 	if (ret == 0 && d->ring_bytes != opened_for)
 		ret = reopen_for_smaller_rings(d, cpus, nr, err);
 	if (ret == 0)
+		ret = open_bystanders(d, err);
+	if (ret == 0)
 		ret = watch_rings(d, err);
 	if (ret == 0)
 		ret = init_streams(d, err);
@@ -256,10 +320,13 @@ static void perf_close(struct csw_driver *d)
 		return;
 	for (unsigned i = 0; i < d->nr_streams; i++)
 		csw_perf_stream_free(&d->streams[i]);
+	for (unsigned i = 0; i < d->nr_bystanders; i++)
+		csw_perf_bystander_close(&d->bystanders[i]);
 	if (d->epoll >= 0)
 		close(d->epoll);
 	csw_cgroups_close(d->cgroups);
 	free(d->streams);
+	free(d->bystanders);
 	free(d);
 }
 
@@ -396,16 +463,26 @@ static int check_proc(struct csw_error *err)
 		"/proc is not mounted, or shows another PID namespace: mount -t proc proc /proc");
 }
 
+static int explain_sideband(unsigned cpu, int ret, struct csw_error *err)
+{
+	return csw_error_set(err, ret, "cannot switch on the switch records of CPU %u: %s", cpu,
+			     strerror(-ret));
+}
+
 static int enable_sideband(struct csw_driver *d, struct csw_error *err)
 {
+	for (unsigned i = 0; i < d->nr_bystanders; i++) {
+		int ret = csw_perf_bystander_enable(&d->bystanders[i]);
+
+		if (ret < 0)
+			return explain_sideband(d->bystanders[i].cpu, ret, err);
+	}
 	for (unsigned i = 0; i < d->nr_streams; i++) {
 		const struct csw_perf_group *g = &d->streams[i].group;
 		int ret = csw_perf_sys.ioctl(g->sideband, PERF_EVENT_IOC_ENABLE, 0);
 
 		if (ret < 0)
-			return csw_error_set(err, ret,
-					     "cannot switch on the switch records of CPU %u: %s",
-					     g->cpu, strerror(-ret));
+			return explain_sideband(g->cpu, ret, err);
 	}
 	return 0;
 }
@@ -442,14 +519,6 @@ static int perf_start(struct csw_driver *d, const struct csw_sink *sink, struct 
 	csw_perf_visit_end(&visit);
 	d->turn_ends_ns = csw_perf_sys.now_ns() + csw_turn_ns(0);
 	return ret;
-}
-
-static bool is_counted(const struct csw_driver *d, unsigned cpu)
-{
-	for (unsigned i = 0; i < d->nr_streams; i++)
-		if (d->streams[i].group.cpu == cpu)
-			return true;
-	return false;
 }
 
 /* CPUs that are online now, are meant to be counted, and are not. Where the list cannot be read any
@@ -527,6 +596,8 @@ static int perf_stop(struct csw_driver *d, struct csw_error *err)
 	csw_perf_visit_end(&visit);
 	for (unsigned i = 0; i < d->nr_streams && ret == 0; i++)
 		csw_perf_sys.ioctl(d->streams[i].group.sideband, PERF_EVENT_IOC_DISABLE, 0);
+	for (unsigned i = 0; i < d->nr_bystanders; i++)
+		csw_perf_bystander_disable(&d->bystanders[i]);
 	look_for_cpus(d);
 	d->stopped = true;
 	return ret;
@@ -556,12 +627,16 @@ static uint64_t perf_snapshot(struct csw_driver *d)
 	d->common.snapshot_ns = csw_perf_sys.now_ns();
 	for (unsigned i = 0; i < d->nr_streams; i++)
 		csw_perf_ring_snapshot(&d->streams[i].group.ring);
+	for (unsigned i = 0; i < d->nr_bystanders; i++)
+		csw_perf_ring_snapshot(&d->bystanders[i].ring);
 	return d->stopped ? UINT64_MAX : d->common.snapshot_ns;
 }
 
 static int perf_next(struct csw_driver *d, unsigned ring, struct csw_record *rec)
 {
-	return csw_perf_stream_next(&d->streams[ring], rec);
+	if (ring < d->nr_streams)
+		return csw_perf_stream_next(&d->streams[ring], rec);
+	return csw_perf_bystander_next(&d->bystanders[ring - d->nr_streams], &d->common.form, rec);
 }
 
 static const char *perf_cgroup_path(struct csw_driver *d, uint64_t id)
@@ -597,7 +672,7 @@ static void perf_facts(const struct csw_driver *d, struct csw_driver_facts *out)
 
 static unsigned perf_nr_rings(const struct csw_driver *d)
 {
-	return d->nr_streams;
+	return d->nr_streams + d->nr_bystanders;
 }
 
 static unsigned perf_nr_cpus(const struct csw_driver *d)
