@@ -1,7 +1,7 @@
 /*
  * What it costs to read a recording: a perf.data file of the simulated machine, as perf record
- *would have written it, through csw-sample report, beside what perf itself offers for the same
- *file.
+ * would have written it, through csw-sample report, beside what perf itself offers for the same
+ * file.
  *
  *	bench_replay --write FILE MILLIONS    writes so many million switches with three counters
  *	bench_replay --run CSW-SAMPLE FILE    all of them on the same file, in one run

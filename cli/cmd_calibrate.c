@@ -156,6 +156,9 @@ static void put_advice(FILE *file, const struct csw_calibration *c)
 
 static void put_text(FILE *file, const struct csw_calibration *c)
 {
+	/* Per mille, cut: 99.96 % is not all of them. */
+	uint64_t judged = c->switches ? 1000 * c->judged / c->switches : 0;
+
 	if (c->simulated)
 		fputs("SIMULATED: a simulated machine made these numbers; they are of no real "
 		      "machine\n",
@@ -173,12 +176,10 @@ static void put_text(FILE *file, const struct csw_calibration *c)
 	for (uint32_t k = 0; k < CSW_SWITCH_KINDS; k++)
 		put_kind(file, k, &c->kinds[k]);
 	fprintf(file,
-		"\n%" PRIu64 " of %" PRIu64
-		" switches judged (%.1f %%): the others left no record, "
+		"\n%" PRIu64 " of %" PRIu64 " switches judged (%" PRIu64 ".%" PRIu64
+		" %%): the others left no record, "
 		"or lie beside one that did not\nverdict: %s\n",
-		c->judged, c->switches,
-		c->switches ? 100 * (double)c->judged / (double)c->switches : 0,
-		csw_verdict_name(c->verdict));
+		c->judged, c->switches, judged / 10, judged % 10, csw_verdict_name(c->verdict));
 	put_cpus(file, c);
 	put_unjudged(file, c);
 	put_advice(file, c);

@@ -366,7 +366,7 @@ static void say_inexact(const struct csw_show *show)
 		     show->o->mixed == CSW_MIXED_ROW ? "" : "only estimated, or ", remedy(show));
 }
 
-/* CSV has no other place for it. */
+/* The table says it itself; CSV has no place for it, and of JSON it is two fields among many. */
 static void say_cpus(const struct csw_show *show)
 {
 	csw_complain("CPUs that came online meanwhile: %" PRIu32 ", that went offline: %" PRIu32
@@ -416,7 +416,7 @@ void csw_show_hint(const struct csw_show *show)
 					  : "--trigger=switch");
 	else if (scoped && !show->in_scope && !(o->command && (o->pids.nr || o->tids.nr)))
 		say_nobody_ran(show);
-	else if (o->format == CSW_FORMAT_CSV && (show->cpus_missed || show->cpus_gone))
+	else if (o->format != CSW_FORMAT_TABLE && (show->cpus_missed || show->cpus_gone))
 		say_cpus(show);
 	else if ((double)show->exact_ns < EXACT_LEAST * (double)show->oncpu_ns)
 		say_inexact(show);

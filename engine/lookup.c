@@ -276,8 +276,9 @@ static int unknown(const struct csw_lookup *l)
 			l->err, -ENOENT,
 			"there is no %s \"%s\"; names are software events (page-faults), "
 			"tracepoints "
-			"(sched:sched_switch), pmu/event/, raw rNNN and those of libpfm4",
-			what, l->out->name);
+			"(sched:sched_switch), pmu/event/, raw rNNN and those of libpfm4; "
+			"`csw-sample list events %.40s` shows those that hold it",
+			what, l->out->name, l->head);
 	return csw_error_set(l->err, -ENOENT, "there is no %s \"%s\"%s", what, l->out->name,
 			     csw_nearest_suffix(&nearest, suffix, sizeof(suffix)));
 }

@@ -518,8 +518,9 @@ static void print_header(const struct report *r)
 	/* Of a recording nobody can tell. */
 	if (strcmp(s->driver, "perfdata") != 0)
 		fputs(s->trigger_hardware ? ", hardware" : ", software", r->file);
-	fprintf(r->file, ", sav %s, driver %s, %" PRIu32 " CPU%s, ", NUM(r, s->sav), s->driver,
-		s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
+	fprintf(r->file, ", sav %s, driver %s, ", NUM(r, s->sav), s->driver);
+	if (s->nr_cpus) /* a recording need not say on which */
+		fprintf(r->file, "%" PRIu32 " CPU%s, ", s->nr_cpus, s->nr_cpus == 1 ? "" : "s");
 	print_seconds(r, s->duration_ns);
 	if (s->trigger_forced)
 		fprintf(r->file, "\nforced: %s", s->trigger_forced);

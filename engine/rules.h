@@ -339,7 +339,8 @@ static inline void csw_rule_close(const struct csw_rules *rules, struct csw_cpu_
 
 	csw_rule_classify(s, r);
 	csw_stretch_end(&s->stretch, &r->stretch, t);
-	s->open += (long long)d - (long long)own;
+	/* Without signs: the counts of a broken recording may be anything. */
+	s->open = (long long)((csw_u64)s->open + d - own);
 	r->missing = s->open >= sav ? (csw_u64)(s->open - s->open % sav) : 0;
 	r->missing_why = s->lost            ? CSW_MISSING_LOST
 			 : s->was_throttled ? CSW_MISSING_THROTTLED

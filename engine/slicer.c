@@ -89,6 +89,12 @@ static void copy_readings(uint64_t *to, const struct csw_record *rec, unsigned n
 	memcpy(to + CSW_COUNTERS_AT, rec->values + 1, nr_counters * sizeof(*to));
 }
 
+/* Without overflow: the counts of a broken recording may be anything. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 static void book_missing(struct csw_slicer_cpu *cpu, const struct csw_ruling *r)
 {
 	struct csw_completeness *done = &cpu->done;
@@ -457,7 +463,7 @@ static void end_turn(struct csw_slicer_cpu *cpu)
 {
 	if (cpu->state.open <= 0)
 		return;
-	cpu->done.open += cpu->state.open;
+	cpu->done.open = sum(cpu->done.open, cpu->state.open);
 	cpu->state.open = 0;
 }
 
@@ -572,8 +578,8 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 		out->lost += cpu->done.lost;
 		out->throttled += cpu->done.throttled;
 		out->unseen += cpu->done.unseen;
-		out->open += cpu->state.open + cpu->done.open;
-		out->carried += cpu->done.carried;
+		out->open = sum(out->open, sum(cpu->state.open, cpu->done.open));
+		out->carried = sum(out->carried, cpu->done.carried);
 	}
 }
 

@@ -1,11 +1,11 @@
 /*
  * Something to look at for csw-sample: threads that each write fresh pages at a rate of their own,
- *and say how many.
+ * and say how many.
  *
  *	csw-sample --event=page-faults,task-clock -- demo
  *
  * Invariant: a thread's page faults are the pages that it says, plus the few with which every
- *thread begins.
+ * thread begins.
  */
 #define _GNU_SOURCE
 #include <err.h>

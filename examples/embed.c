@@ -1,6 +1,6 @@
 /*
  * libcsw in a program of one's own: counts one second of the whole machine and prints its five
- *busiest threads.
+ * busiest threads.
  *
  *	cc embed.c $(pkg-config --cflags --libs libcsw)
  */

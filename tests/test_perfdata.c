@@ -1711,6 +1711,8 @@ static void test_corpus(void **state)
 		}
 		unlink(m.path);
 	}
+	/* What was found before. */
+	assert_true(fuzz_run_corpus(CSW_SOURCE_DIR "/tests/fuzz/corpus/perfdata", 97) > 0);
 }
 
 int main(void)

@@ -2,18 +2,18 @@
  * The driver of recordings: what perf.data holds, as csw_records.
  *
  * A file is a machine that has been watched: its records say who ran when, and what was counted.
- *How much they say decides what is made of them (choose_mode):
+ * How much they say decides what is made of them (choose_mode):
  *
  *	a counter that overflows at every context switch, read with its group: slices, exact;
  *	switches alone, as records or as samples of sched:sched_switch: slices with time only;
  *	and every other event that was sampled: an estimate for its counter.
  *
  * What a file does not have is made up from what it has, and nothing else: START at the first
- *switch of a CPU (what came before has no known beginning), STOP at its last record, and where only
- *samples tell of switches, the switches.
+ * switch of a CPU (what came before has no known beginning), STOP at its last record, and where only
+ * samples tell of switches, the switches.
  *
  * Invariant: the stream of a CPU is START, then records in order, then STOP, or has no slices at
- *all.
+ * all.
  */
 #include <errno.h>
 #include <inttypes.h>

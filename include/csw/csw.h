@@ -2,8 +2,8 @@
  * libcsw: how much of each event every thread of a machine caused.
  *
  * Counters run per CPU and never stop. A first counter, the trigger, overflows at every context
- *switch; the overflow reads the other counters; the difference since the overflow before belongs to
- *the thread that was running.
+ * switch; the overflow reads the other counters; the difference since the overflow before belongs to
+ * the thread that was running.
  *
  *	struct csw_session *s;
  *	struct csw_table *table;
@@ -20,9 +20,9 @@
  *	csw_close(s);
  *
  * Every call that can fail returns 0 (or what its comment says) or -errno, and writes one line with
- *the remedy to *err when err is not NULL. The library never prints, exits or installs signal
- *handlers. A session belongs to one thread at a time; two sessions do not know of each other. All
- *strings are UTF-8 or plain bytes as the kernel gave them.
+ * the remedy to *err when err is not NULL. The library never prints, exits or installs signal
+ * handlers. A session belongs to one thread at a time; two sessions do not know of each other. All
+ * strings are UTF-8 or plain bytes as the kernel gave them.
  */
 #ifndef CSW_CSW_H
 #define CSW_CSW_H
@@ -68,7 +68,7 @@ struct csw_session; /* opaque: counters, rings and the table that they feed */
 struct csw_opts {
 	size_t size;         /* sizeof(struct csw_opts) */
 	const char *driver;  /* "auto" (default), "perf", "sim"; "sim:cpus=8,seed=3" passes options
-				to   the driver */
+				to the driver */
 	uint64_t sav;        /* sample-after value: trigger occurrences per sample; 0: 1;
 				CSW_SAV_AUTO: what the catalogue has for the trigger, 1 for events
 				that it does not know */
@@ -85,7 +85,7 @@ struct csw_opts {
 	size_t nr_pids;
 	int32_t tree;        /* this process and all its descendants, 0: none */
 	uint32_t histogram;  /* 1: keep a log2 histogram of every counter per slice and row: 520
-				bytes  each */
+				bytes each */
 	const int32_t *tids; /* these threads, which must be alive at csw_start */
 	size_t nr_tids;
 	const char

@@ -4,7 +4,7 @@
  *	emulated_check SET CONSOLE...     several consoles: runs of the same guest
  *
  * Invariant: the truth comes from the workloads' own lines or from the machine's definition (so
- *many counters, such events), never from the report under test.
+ * many counters, such events), never from the report under test.
  */
 #include <stdarg.h>
 #include <stddef.h>
