@@ -121,8 +121,10 @@ static int print(struct csw_show *show, const struct csw_table *table,
 		if (!alone)
 			print_time(show, summary->duration_ns);
 	}
-	if (o->interval_ns && o->format == CSW_FORMAT_JSON)
+	if (o->interval_ns && o->format == CSW_FORMAT_JSON) {
 		opts.line = 1;
+		opts.elapsed_ns = show->duration_ns;
+	}
 	if ((o->interval_ns || !alone) && o->format == CSW_FORMAT_CSV) {
 		opts.line = show->nr || show->out->has_content;
 		return print_csv_with_time(show, table, &opts, err);

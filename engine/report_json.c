@@ -359,6 +359,8 @@ static void put_report(struct writer *w, const struct csw_summary *s)
 	put(w, "simulated", json_boolean(s->simulated));
 	put(w, "estimate", json_boolean(s->estimate));
 	put(w, "duration_ns", number(s->duration_ns));
+	if (w->opts->elapsed_ns)
+		put(w, "elapsed_ns", number(w->opts->elapsed_ns));
 	put(w, "cpus", number(s->nr_cpus));
 	put(w, "cpus_missed", number(s->cpus_missed));
 	put(w, "cpus_gone", number(s->cpus_gone));

@@ -863,14 +863,17 @@ static void test_intervals(void **state)
 	json_t *whole = report_of(SIM "-d 0.8 -e page-faults --format=json"), *interval;
 	char *text = output_of(SIM "-d 0.8 -I 250 -e page-faults --format=json");
 	json_t *intervals = parse_lines(text);
-	int64_t sum = 0, total = total_of(whole, "page-faults", "counter");
+	int64_t sum = 0, elapsed = 0, total = total_of(whole, "page-faults", "counter");
 	size_t i;
 
 	(void)state;
+	assert_null(json_object_get(whole, "elapsed_ns"));
 	assert_int_equal(json_array_size(intervals), 4);
 	json_array_foreach(intervals, i, interval)
 	{
 		assert_about_ms(integer(interval, "duration_ns"), ms[i]);
+		elapsed += integer(interval, "duration_ns");
+		assert_int_equal(integer(interval, "elapsed_ns"), elapsed);
 		assert_int_equal(total_of(interval, "page-faults", "difference"), 0);
 		sum += total_of(interval, "page-faults", "counter");
 	}

@@ -2,8 +2,8 @@
  * libcsw: how much of each event every thread of a machine caused.
  *
  * Counters run per CPU and never stop. A first counter, the trigger, overflows at every context
- * switch; the overflow reads the other counters; the difference since the overflow before belongs to
- * the thread that was running.
+ * switch; the overflow reads the other counters; the difference since the overflow before belongs
+ * to the thread that was running.
  *
  *	struct csw_session *s;
  *	struct csw_table *table;
@@ -431,8 +431,9 @@ struct csw_report_opts {
 	uint32_t colour; /* 1: with the terminal's colours */
 	uint32_t
 		width; /* columns of the terminal, to which names are cut; 0: as wide as it takes */
-	uint32_t histogram; /* 1: draw the histograms below the table, or put them into JSON */
-	uint32_t line;      /* 1: JSON on one line (an interval); CSV without its header line */
+	uint32_t histogram;  /* 1: draw the histograms below the table, or put them into JSON */
+	uint32_t line;       /* 1: JSON on one line (an interval); CSV without its header line */
+	uint64_t elapsed_ns; /* JSON: when the table ends, since counting began; 0: not said */
 };
 
 /* Writes the table to file; the caller flushes and closes it. -EIO and the like when a write fails.
