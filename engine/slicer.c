@@ -259,6 +259,8 @@ static int on_start(struct csw_slicer *s, struct csw_slicer_cpu *cpu, const stru
 	copy_readings(cpu->readings, rec, s->nr_counters);
 	memcpy(cpu->first, cpu->readings, sizeof(cpu->first));
 	cpu->start_ns = rec->time_ns;
+	if (!s->from_ns || rec->time_ns < s->from_ns)
+		s->from_ns = rec->time_ns;
 	cpu->start_trigger = rec->values[0];
 	cpu->started = true;
 	return 0;
@@ -496,7 +498,6 @@ static int on_reading(struct csw_slicer *s, struct csw_slicer_cpu *cpu,
 		known = without_tail(s, cpu, rec);
 		rec = &known;
 		tail_lost = true;
-		cpu->gone = true;
 	}
 	if (last)
 		csw_rule_stop(&s->rules, &cpu->state, &r, rec->time_ns, rec->values[0], tail_lost);
@@ -583,25 +584,30 @@ void csw_slicer_completeness(const struct csw_slicer *s, struct csw_completeness
 	}
 }
 
-uint64_t csw_slicer_duration(const struct csw_slicer *s, uint32_t *cpus)
+/* When counting ended on the last CPU, as far as is known; 0: it has not begun. */
+static uint64_t end_ns(const struct csw_slicer *s)
 {
-	uint64_t from = UINT64_MAX, to = 0;
+	uint64_t end = 0;
 
-	*cpus = 0;
 	for (unsigned i = 0; i < s->nr_cpus; i++) {
 		const struct csw_slicer_cpu *cpu = &s->cpus[i];
-		uint64_t end =
+		uint64_t cpu_end =
 			cpu->stop_ns > cpu->state.last_ns ? cpu->stop_ns : cpu->state.last_ns;
 
-		*cpus += cpu->started;
-		if (!cpu->started || cpu->over)
-			continue;
-		if (cpu->start_ns < from)
-			from = cpu->start_ns;
-		if (end > to)
-			to = end;
+		if (cpu->started && cpu_end > end)
+			end = cpu_end;
 	}
-	return to > from ? to - from : 0;
+	return end;
+}
+
+uint64_t csw_slicer_duration(const struct csw_slicer *s, uint32_t *cpus)
+{
+	uint64_t end = end_ns(s);
+
+	*cpus = 0;
+	for (unsigned i = 0; i < s->nr_cpus; i++)
+		*cpus += s->cpus[i].started;
+	return end > s->from_ns ? end - s->from_ns : 0;
 }
 
 void csw_slicer_totals(const struct csw_slicer *s, uint64_t *totals)
@@ -649,6 +655,10 @@ static void pin_running(struct csw_slicer *s, bool on)
 
 void csw_slicer_reset(struct csw_slicer *s)
 {
+	uint64_t end = end_ns(s);
+
+	if (end)
+		s->from_ns = end;
 	pin_running(s, true);
 	csw_aggregation_reset(s->agg);
 	pin_running(s, false);
@@ -657,7 +667,6 @@ void csw_slicer_reset(struct csw_slicer *s)
 		struct csw_slicer_cpu *cpu = &s->cpus[i];
 
 		memcpy(cpu->first, cpu->readings, sizeof(cpu->first));
-		cpu->over = cpu->gone;
 		cpu->start_ns = cpu->state.since_ns; /* all time up to here is charged */
 		/* What is still open belongs to a sample to come. */
 		cpu->start_trigger = cpu->state.trigger - (uint64_t)cpu->state.open;

@@ -46,8 +46,6 @@ struct csw_slicer_cpu {
 	struct csw_record held;
 	bool holds;
 	bool started, stopped;
-	bool gone; /* went offline: no time has passed on it since, */
-	bool over; /* ... and none will, as that was before the last reset */
 };
 
 struct csw_slicer {
@@ -55,6 +53,7 @@ struct csw_slicer {
 	struct csw_aggregation *agg; /* borrowed */
 	struct csw_rules rules;
 	unsigned nr_counters, nr_cpus;
+	uint64_t from_ns; /* the duration begins */
 	uint32_t event_flags[CSW_COUNTERS_MAX];
 	bool scoped;
 	struct csw_aggregation by_cpu; /* row 2 * cpu: in scope, 2 * cpu + 1: out of scope */
@@ -93,8 +92,8 @@ int csw_slicer_record(struct csw_slicer *s, const struct csw_record *rec);
 /* Forgets all sums, here and in the aggregation, of what was read up to now. */
 void csw_slicer_reset(struct csw_slicer *s);
 
-/* How long was counted since the last reset, from the first CPU's start to the last one's stop;
- * *cpus: how many CPUs were started. */
+/* How long was counted, from the first CPU's start, or the end before the last reset, to the last
+ * one's end: so what lies between resets adds up. *cpus: how many CPUs were started. */
 uint64_t csw_slicer_duration(const struct csw_slicer *s, uint32_t *cpus);
 
 /* Per counter (like readings): last reading - first, over all CPUs. totals has room for 2 +

@@ -1398,6 +1398,28 @@ static void test_reading_of_the_gone(void **state)
 	end(&f);
 }
 
+/* CPUs are read at different moments: the intervals add up all the same. */
+static void test_durations_add_up(void **state)
+{
+	uint64_t sum = 0;
+	struct fixture f;
+	uint32_t cpus;
+
+	(void)state;
+	begin(&f, CSW_PHASE_BEFORE, 1, NR_COUNTERS);
+	put_on(&f, 0, CSW_RECORD_START, 0, 1000);
+	put_on(&f, 1, CSW_RECORD_START, 0, 1300);
+	for (uint64_t i = 2; i < 10; i++) {
+		put_on(&f, i % 2, CSW_RECORD_READ, 0, 1000 * i);
+		put_on(&f, 1 - i % 2, CSW_RECORD_READ, 0, 1000 * i + 400);
+		sum += csw_slicer_duration(&f.slicer, &cpus);
+		assert_int_equal(sum, 1000 * i + 400 - 1000);
+		csw_slicer_reset(&f.slicer);
+	}
+	csw_slicer_free(&f.slicer);
+	csw_aggregation_free(&f.agg);
+}
+
 /* A CPU that went offline takes part up to its end, and no longer in the intervals after it. */
 static void test_duration_without_the_gone(void **state)
 {
@@ -1414,7 +1436,7 @@ static void test_duration_without_the_gone(void **state)
 	csw_slicer_reset(&f.slicer);
 	put_on(&f, 0, CSW_RECORD_READ, 0, 3000);
 	put_on(&f, 1, CSW_RECORD_READ, CSW_RECORD_DETACHED, 3005);
-	assert_int_equal(csw_slicer_duration(&f.slicer, &cpus), 1000);
+	assert_int_equal(csw_slicer_duration(&f.slicer, &cpus), 995);
 	for (uint64_t second = 4; second < 7; second++) {
 		csw_slicer_reset(&f.slicer);
 		put_on(&f, 0, CSW_RECORD_READ, 0, second * 1000);
@@ -1886,6 +1908,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reset_before_the_last_record),
 		cmocka_unit_test(test_duration_without_the_gone),
+		cmocka_unit_test(test_durations_add_up),
 		cmocka_unit_test(test_reading_of_the_gone),
 		cmocka_unit_test(test_reset_carries_the_open),
 		cmocka_unit_test(test_before),

@@ -358,7 +358,8 @@ struct csw_summary {
 	uint32_t trigger_hardware; /* 1: an event of the CPU's hardware */
 	uint32_t simulated;        /* 1: the numbers are of no real machine */
 	uint64_t sav;
-	uint64_t duration_ns; /* from the first CPU's start to the last one's stop */
+	uint64_t duration_ns; /* from the first CPU's start, or the end before the last csw_reset,
+				 to the last one's stop */
 	uint32_t nr_cpus;     /* CPUs counted */
 	uint32_t broken; /* 1: a check does not hold, broken_why says which: the numbers cannot be
 			    trusted */
