@@ -201,6 +201,27 @@ static int open_in_place(struct csw_output *out, const char *path, const char *m
 	return 0;
 }
 
+/* Does what is appended to end with a line? Half a one, as a full disk leaves, would spoil ours. */
+static bool ends_with_line(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	bool ends = file && fseek(file, -1, SEEK_END) == 0 && fgetc(file) == '\n';
+
+	if (file)
+		fclose(file);
+	return ends;
+}
+
+static int refuse_half_line(struct csw_output *out)
+{
+	csw_complain("%s does not end with a whole line: cut off what is half there, or use "
+		     "another file for -o",
+		     out->name);
+	fclose(out->file);
+	out->file = NULL;
+	return -EEXIST;
+}
+
 /* A closed standard output was given to /dev/null for reading by main. */
 static int open_stdout(struct csw_output *out)
 {
@@ -229,6 +250,8 @@ int csw_output_open(struct csw_output *out, const char *path, bool append)
 		ret = open_file(out, path, &st);
 	else
 		ret = open_in_place(out, path, "we"); /* a device or a pipe is not replaced */
+	if (ret == 0 && append && out->has_content && !ends_with_line(path))
+		return refuse_half_line(out);
 	return ret < 0 ? csw_output_complain(out, ret) : 0;
 }
 

@@ -99,6 +99,31 @@ static bool lists(const int32_t *ids, size_t nr, int32_t id)
 	return false;
 }
 
+/* Of scope.pids: what is known of the process that was meant. Its number may be another's later. */
+enum pid_state { PID_UNHEARD, PID_SEEN, PID_REUSED };
+
+static bool wants_pid(const struct csw_tasks *t, int32_t pid)
+{
+	for (size_t i = 0; i < t->scope.nr_pids; i++) {
+		if (t->scope.pids[i] == pid && t->pids[i] != PID_REUSED)
+			return true;
+	}
+	return false;
+}
+
+/* A process of this number has been found, or has just begun. */
+static void note_process(struct csw_tasks *t, int32_t pid, bool begins)
+{
+	for (size_t i = 0; i < t->scope.nr_pids; i++) {
+		if (t->scope.pids[i] != pid)
+			continue;
+		if (t->pids[i] == PID_UNHEARD)
+			t->pids[i] = PID_SEEN;
+		else if (begins)
+			t->pids[i] = PID_REUSED;
+	}
+}
+
 /* Is it one of a list with commas? */
 static bool lists_comm(const char *comms, const char *comm)
 {
@@ -119,7 +144,7 @@ static void settle_scope(const struct csw_tasks *t, struct csw_agg_row *row)
 {
 	const struct csw_scope *scope = &t->scope;
 	bool in = (!scope->tree || (row->flags & CSW_ROW_IN_TREE)) &&
-		  (!scope->nr_pids || lists(scope->pids, scope->nr_pids, row->pid)) &&
+		  (!scope->nr_pids || wants_pid(t, row->pid)) &&
 		  (!scope->nr_tids || (row->flags & CSW_ROW_WANTED)) &&
 		  (!scope->comms || lists_comm(scope->comms, row->comm)) &&
 		  (!scope->in_cgroup || scope->in_cgroup(scope->ctx, row->cgroup));
@@ -134,14 +159,17 @@ int csw_tasks_init(struct csw_tasks *t, struct csw_aggregation *agg, const struc
 		.agg = agg, .scope = *scope, .mask = FIRST_SLOTS - 1, .zero = CSW_ROW_IDLE
 	};
 	t->slots = calloc(FIRST_SLOTS, sizeof(*t->slots));
-	if (!t->slots)
-		return -ENOMEM;
-	return 0;
+	t->pids = calloc(scope->nr_pids + 1, sizeof(*t->pids));
+	if (t->slots && t->pids)
+		return 0;
+	csw_tasks_free(t);
+	return -ENOMEM;
 }
 
 void csw_tasks_free(struct csw_tasks *t)
 {
 	free(t->slots);
+	free(t->pids);
 	*t = (struct csw_tasks){ .nr = 0 };
 }
 
@@ -213,6 +241,7 @@ static int on_thread_found(struct csw_tasks *t, const struct csw_record *rec)
 		hide_outsiders(t, rec);
 		return 0;
 	}
+	note_process(t, rec->pid, false);
 	/* Its parent's place in the tree; name and kind are its own. */
 	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, live_row(t, rec->other_pid));
 	if (nr < 0)
@@ -254,8 +283,10 @@ static int on_thread_fork(struct csw_tasks *t, const struct csw_record *rec)
 		return 0;
 	}
 	/* A new process: the [mixed] row that its PID may have was that of another one. */
-	if (rec->pid == rec->tid)
+	if (rec->pid == rec->tid) {
 		map_remove(t, -2 - rec->pid);
+		note_process(t, rec->pid, true);
+	}
 	nr = open_row(t, rec->pid, rec->tid, rec->time_ns, parent);
 	if (nr < 0)
 		return (int)nr;

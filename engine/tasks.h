@@ -46,6 +46,7 @@ struct csw_task_slot {
 struct csw_tasks {
 	struct csw_aggregation *agg; /* borrowed */
 	struct csw_scope scope;      /* pids borrowed */
+	unsigned char *pids; /* of each of scope.pids, whether its number is another's by now */
 	struct csw_task_slot *slots;
 	size_t nr, mask;
 	uint32_t

@@ -962,6 +962,23 @@ static void test_intervals_append(void **state)
 	remove_file("log");
 }
 
+/* Nor to half a line, such as a full disk has left. */
+static void test_intervals_do_not_append_to_half_a_line(void **state)
+{
+	static const char *const formats[] = { "json", "csv", "table" };
+	char args[256];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(args, sizeof(args),
+			 "-I 100 -d 0.3 " SIM "--format=%s -o \"$DIR/half\" $(printf half >"
+			 "\"$DIR/half\")",
+			 formats[i]);
+		expect(args, 1, "", "does not end with a whole line");
+	}
+	remove_file("half");
+}
+
 /* Columns of another kind would be read as those of the first line. */
 static void test_intervals_do_not_append_to_other_columns(void **state)
 {
@@ -3086,6 +3103,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_intervals_that_divide_the_run),
 		cmocka_unit_test(test_intervals_as_csv_and_text),
 		cmocka_unit_test(test_intervals_append),
+		cmocka_unit_test(test_intervals_do_not_append_to_half_a_line),
 		cmocka_unit_test(test_intervals_do_not_append_to_other_columns),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_colour),

@@ -376,6 +376,35 @@ static void test_scope_pids(void **state)
 	end(&f);
 }
 
+/* The process that was meant has ended, and its number is another's: that one is none of those. */
+static void test_scope_pid_of_another(void **state)
+{
+	const int32_t pids[] = { 100, 300 };
+	const struct csw_scope scope = { .pids = pids, .nr_pids = 2 };
+	struct fixture f;
+	uint32_t meant;
+
+	(void)state;
+	begin(&f, &scope);
+	task(&f, 5, 100, 100, 1, "a", 0);
+	/* Its own FORK may come behind what the start scan found. */
+	forked(&f, 4, 100, 100, 1, 1);
+	meant = find(&f, 6, 100, 100);
+	assert_true(in_scope(&f, meant));
+	forked(&f, 7, 100, 101, 100, 100);
+	exits(&f, 8, 100, 101);
+	exits(&f, 9, 100, 100);
+	forked(&f, 10, 100, 100, 1, 1);
+	assert_false(in_scope(&f, find(&f, 11, 100, 100)));
+	forked(&f, 12, 100, 102, 100, 100);
+	assert_false(in_scope(&f, find(&f, 13, 100, 102)));
+	assert_true(in_scope(&f, meant));
+	/* In a recording the process may begin within it. */
+	forked(&f, 14, 300, 300, 1, 1);
+	assert_true(in_scope(&f, find(&f, 15, 300, 300)));
+	end(&f);
+}
+
 static void test_scope_tree(void **state)
 {
 	const struct csw_scope scope = { .tree = 100 };
@@ -689,6 +718,7 @@ int main(void)
 		cmocka_unit_test(test_exec_of_the_leader),
 		cmocka_unit_test(test_no_exec_no_move),
 		cmocka_unit_test(test_scope_pids),
+		cmocka_unit_test(test_scope_pid_of_another),
 		cmocka_unit_test(test_scope_tree),
 		cmocka_unit_test(test_scope_tree_scanned),
 		cmocka_unit_test(test_scope_both),
