@@ -46,7 +46,8 @@ static struct {
 	enum call fail_call;
 	unsigned fail_at;
 	bool failing, detached;
-	unsigned torn; /* in so many readings to come there is a switch on CPU 0 */
+	uint64_t others_id; /* another program counts the trigger's event: samples show its id */
+	unsigned torn;      /* in so many readings to come there is a switch on CPU 0 */
 	unsigned opens, closes, periods;
 	uint64_t now;
 	uint64_t counts[NR_CPUS][1 + NR_COUNTERS]; /* what was counted, by the plan's order */
@@ -260,7 +261,8 @@ static void append(int cpu, const void *bytes, size_t nr)
 
 static void put_sample(int cpu, uint64_t id)
 {
-	uint64_t words[128] = { id, 11ull << 32 | 10, kernel.now, (uint64_t)cpu };
+	uint64_t shown = kernel.others_id ? kernel.others_id : id;
+	uint64_t words[128] = { shown, 11ull << 32 | 10, kernel.now, (uint64_t)cpu };
 	struct perf_event_header header = { .type = PERF_RECORD_SAMPLE };
 	uint64_t nr = 4 + reading_of((int)(id - 1000), words + 4, false);
 
@@ -603,6 +605,39 @@ static void test_sums(void **state)
 	close_driver(drv);
 }
 
+/* Whose turn it was tells the time, where samples show the id of another program's event. */
+static void test_id_of_another(void **state)
+{
+	struct csw_driver *drv = started();
+	struct csw_record rec;
+
+	(void)state;
+	kernel.others_id = 77;
+	for (int turn = 0; turn < 5; turn++) {
+		uint32_t on = on_now(0);
+
+		run(0, 3);
+		do_switch(0);
+		run(0, 2);
+		end_turns(drv);
+		run(0, 4);
+		do_switch(0);
+		ops->snapshot(drv);
+		if (!turn)
+			expect(drv, 0, CSW_RECORD_START);
+		assert_int_equal(expect(drv, 0, CSW_RECORD_SAMPLE).on, on);
+		expect(drv, 0, CSW_RECORD_SWITCH_OUT);
+		assert_int_equal(expect(drv, 0, CSW_RECORD_READ).on, on);
+		assert_int_equal(expect(drv, 0, CSW_RECORD_READ).on, 0);
+		rec = expect(drv, 0, CSW_RECORD_SAMPLE);
+		assert_int_equal(rec.on, on_now(0));
+		check_sums(&rec);
+		expect(drv, 0, CSW_RECORD_SWITCH_OUT);
+		expect_end(drv, 0);
+	}
+	close_driver(drv);
+}
+
 static void test_stop_in_mid_turn(void **state)
 {
 	struct csw_driver *drv = started();
@@ -722,10 +757,14 @@ static void test_sample_of_nobody(void **state)
 {
 	struct csw_driver *drv = started();
 	struct csw_record rec;
-	int leader = enabled_leader(1);
+	int leader = enabled_leader(0), other = 0;
 
 	(void)state;
-	put_sample(0, 1000u + (unsigned)leader);
+	while (!kernel.events[other].open || kernel.events[other].leader != other ||
+	       kernel.events[other].cpu != 0 || kernel.events[other].attr.context_switch ||
+	       other == leader)
+		other++;
+	put_sample(0, 1000u + (unsigned)other);
 	put_out(0);
 	ops->snapshot(drv);
 	assert_int_equal(ops->next(drv, 0, &rec), -EINVAL);
@@ -809,13 +848,21 @@ int main(void)
 {
 #define ON_FAKE(test) cmocka_unit_test_setup_teardown(test, setup, tree_teardown)
 	const struct CMUnitTest tests[] = {
-		ON_FAKE(test_sets),          ON_FAKE(test_without_need),
-		ON_FAKE(test_unlike_cpus),   ON_FAKE(test_no_room_at_all),
-		ON_FAKE(test_torn_readings), ON_FAKE(test_never_still),
-		ON_FAKE(test_sums),          ON_FAKE(test_stop_in_mid_turn),
-		ON_FAKE(test_place),         ON_FAKE(test_a_late_reader),
-		ON_FAKE(test_period),        ON_FAKE(test_sample_of_nobody),
-		ON_FAKE(test_gone),          ON_FAKE(test_calls_fail),
+		ON_FAKE(test_sets),
+		ON_FAKE(test_without_need),
+		ON_FAKE(test_unlike_cpus),
+		ON_FAKE(test_no_room_at_all),
+		ON_FAKE(test_id_of_another),
+		ON_FAKE(test_torn_readings),
+		ON_FAKE(test_never_still),
+		ON_FAKE(test_sums),
+		ON_FAKE(test_stop_in_mid_turn),
+		ON_FAKE(test_place),
+		ON_FAKE(test_a_late_reader),
+		ON_FAKE(test_period),
+		ON_FAKE(test_sample_of_nobody),
+		ON_FAKE(test_gone),
+		ON_FAKE(test_calls_fail),
 	};
 
 	return cmocka_run_group_tests_name("turns", tests, NULL, NULL);

@@ -363,12 +363,33 @@ static int precede(struct csw_perf_stream *s, struct csw_record *rec, bool forei
 	return cut_comes_before(s, rec, foreign) ? hand_out_cut(s, rec->time_ns, rec) : 0;
 }
 
+/* Is a sample of the set whose turn comes behind the one that the stream is in? Where another
+ * program counts the same software event the id may be that program's, as time and TID may
+ * (bound_time); then the time decides. */
+static bool is_of_next_turn(const struct csw_perf_stream *s, const struct csw_record *rec,
+			    uint64_t id)
+{
+	if (id == s->group.sets[s->seen.set].id)
+		return false;
+	for (unsigned i = 0; i < s->group.nr_sets; i++) {
+		if (id == s->group.sets[i].id)
+			return true;
+	}
+	for (unsigned i = 0; i < s->nr_cuts; i++) {
+		/* Between the two there is no sample. */
+		if (s->cuts[i].kind != CSW_PERF_CUT_TICK)
+			return s->cuts[i].kind == CSW_PERF_CUT_ON ||
+			       rec->time_ns > cut_ns(s, &s->cuts[i]);
+	}
+	return false;
+}
+
 /* A sample where counters take turns: the sums over all sets, once the turn of its own has been
  * handed out. -EINVAL: such a turn was never begun. */
 static int sum_up(const struct csw_perf_stream *s, const struct perf_event_header *raw,
 		  struct csw_record *rec, bool *foreign)
 {
-	*foreign = csw_perf_sample_id(raw) != s->group.sets[s->seen.set].id;
+	*foreign = is_of_next_turn(s, rec, csw_perf_sample_id(raw));
 	if (!*foreign)
 		return csw_perf_turns_sum(&s->turns, &s->seen, rec);
 	return s->nr_cuts ? 0 : -EINVAL;
