@@ -1401,6 +1401,44 @@ static void test_compressed(void **state)
 	}
 }
 
+/* Newest first: where slices would be made of it, by the trigger or by another event's switch
+ * records, the file is refused; an event that is only sampled may be so. */
+static void test_written_backward(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct result r;
+		struct made m;
+
+		make(&m, i & 1, false);
+		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+		if (i == 0) /* the side-band stands in another ring */
+			m.w.attrs[0].flags &= ~PD_CONTEXT_SWITCH;
+		m.w.attrs[3] = (struct pd_attr){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_DUMMY,
+			.sample_type = wide,
+			.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+			.flags = PD_SAMPLE_ID_ALL | (i < 2 ? PD_CONTEXT_SWITCH : 0),
+			.ids = { IDS + 6 },
+			.nr_ids = 1,
+		};
+		m.w.nr_attrs = 4;
+		m.w.attrs[i == 0 ? 0 : 3].flags |= PD_WRITE_BACKWARD;
+		pd_head(&m.w);
+		two_threads(&m);
+		done(&m);
+		read_result(&r, m.path);
+		if (i == 2) {
+			check_two_threads(&r, true);
+		} else {
+			assert_int_equal(r.open, -EOPNOTSUPP);
+			assert_non_null(strstr(r.err.text, "record without --overwrite"));
+		}
+		drop(&m, &r);
+	}
+}
+
 /* ---- unfinished, broken, cut ---- */
 
 static void set_u64(const char *path, long at, uint64_t value)
@@ -1923,6 +1961,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_samples),
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_written_backward),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_broken_headers),

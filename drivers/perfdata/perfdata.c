@@ -202,6 +202,25 @@ static void choose_mode(struct csw_driver *d)
 	}
 }
 
+/* A ring of perf record --overwrite is written from its end to its beginning, and the file has it
+ * so: newest first, while slices need to know what came before. */
+static int refuse_backward(const struct csw_driver *d, struct csw_error *err)
+{
+	const struct csw_file_attrs *a = &d->stream.attrs;
+
+	for (size_t i = 0; i < a->nr; i++) {
+		const struct csw_file_attr *attr = &a->attrs[i];
+		bool makes_switches =
+			d->switches == SWITCHES_RECORDS && attr->flags & CSW_ATTR_CONTEXT_SWITCH;
+
+		if (attr->flags & CSW_ATTR_WRITE_BACKWARD && (attr->is_trigger || makes_switches))
+			return csw_error_set(err, -EOPNOTSUPP,
+					     "recorded with --overwrite, newest first: no slices "
+					     "can be made of it; record without --overwrite");
+	}
+	return 0;
+}
+
 /* ---- the plan ---- */
 
 static uint32_t event_flags(const struct csw_file_attr *attr)
@@ -356,8 +375,10 @@ static int perfdata_adopt(struct csw_driver **out, struct csw_plan *plan, struct
 	ret = csw_stream_open(&d->stream, plan->input, err);
 	if (ret == 0) {
 		choose_mode(d);
-		ret = make_plan(d, err);
+		ret = refuse_backward(d, err);
 	}
+	if (ret == 0)
+		ret = make_plan(d, err);
 	if (ret < 0) {
 		perfdata_close(d);
 		csw_error_prefix(err, "%s", plan->input);
