@@ -1498,6 +1498,49 @@ static void test_cut_short(void **state)
 	drop(&m, &whole);
 }
 
+/* Two files in one, or a tail of zeros: what was read stands, and a line says where it ends. */
+static void test_bytes_behind_the_file(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		static const size_t tails[] = { 1, 4096, 0 /* the file once more */ };
+		char where[64];
+		struct result r;
+		struct made m;
+		struct stat st;
+		FILE *file;
+		char *bytes;
+		size_t nr;
+
+		make(&m, i & 1, false);
+		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+		pd_head(&m.w);
+		two_threads(&m);
+		done(&m);
+		assert_int_equal(stat(m.path, &st), 0);
+		bytes = calloc(1, (size_t)st.st_size + 4096);
+		assert_non_null(bytes);
+		nr = tails[i / 2] ? tails[i / 2] : (size_t)st.st_size;
+		file = fopen(m.path, "r+");
+		assert_non_null(file);
+		if (!tails[i / 2])
+			assert_int_equal(fread(bytes, 1, nr, file), nr);
+		assert_int_equal(fseek(file, 0, SEEK_END), 0);
+		assert_int_equal(fwrite(bytes, 1, nr, file), nr);
+		assert_int_equal(fclose(file), 0);
+		free(bytes);
+		read_result(&r, m.path);
+		assert_int_equal(r.open, 0);
+		assert_int_equal(r.damage, -EBADMSG);
+		snprintf(where, sizeof(where), "%zu bytes at offset %" PRId64, nr,
+			 (int64_t)st.st_size);
+		assert_non_null(strstr(r.err.text, where));
+		r.damage = 0;
+		check_two_threads(&r, true);
+		drop(&m, &r);
+	}
+}
+
 static void test_broken_headers(void **state)
 {
 	static const struct {
@@ -1964,6 +2007,7 @@ int main(void)
 		cmocka_unit_test(test_written_backward),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_bytes_behind_the_file),
 		cmocka_unit_test(test_broken_headers),
 		cmocka_unit_test(test_window_of_time),
 		cmocka_unit_test(test_time_from_the_first_sample),

@@ -319,7 +319,8 @@ struct csw_stream {
 	size_t at;
 	uint64_t block_offset; /* of the block's first byte in the file */
 	bool source_ended, broken;
-	uint64_t file_bytes; /* UINT64_MAX: a pipe */
+	uint64_t file_bytes;      /* UINT64_MAX: a pipe */
+	uint64_t accounted_bytes; /* up to the end of the last section */
 	/* the inner ones, of zstd */
 	struct csw_unzip *unzip;
 	struct csw_block *inner;
