@@ -1541,6 +1541,37 @@ static void test_bytes_behind_the_file(void **state)
 	}
 }
 
+/* simpleperf leaves rests of old sections behind its files, as the reference of one shows; zeros
+ * are no such thing, nor is another file. */
+static void test_bytes_behind_a_real_file(void **state)
+{
+	static const char *const tails[] = { "\0\0\0\0\0\0\0\0", "PERFILE2", "any.rest" };
+
+	(void)state;
+	if (!find_shared())
+		skip();
+	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++) {
+		char bytes[65536];
+		struct result r;
+		struct made m;
+		size_t nr;
+		FILE *file = fopen(path_of("files", "simpleperf-tracepoint_event", ".data"), "re");
+
+		assert_non_null(file);
+		nr = fread(bytes, 1, sizeof(bytes), file);
+		assert_true(nr > 0 && feof(file));
+		fclose(file);
+		make(&m, false, false);
+		assert_int_equal(fwrite(bytes, 1, nr, m.w.file), nr);
+		assert_int_equal(fwrite(tails[i], 1, 8, m.w.file), 8);
+		assert_int_equal(fclose(m.w.file), 0);
+		read_result(&r, m.path);
+		assert_int_equal(r.open, 0);
+		assert_int_equal(r.damage, i == 2 ? 0 : -EBADMSG);
+		drop(&m, &r);
+	}
+}
+
 static void test_broken_headers(void **state)
 {
 	static const struct {
@@ -2008,6 +2039,7 @@ int main(void)
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_bytes_behind_the_file),
+		cmocka_unit_test(test_bytes_behind_a_real_file),
 		cmocka_unit_test(test_broken_headers),
 		cmocka_unit_test(test_window_of_time),
 		cmocka_unit_test(test_time_from_the_first_sample),
