@@ -44,6 +44,7 @@ struct pd {
 
 #define PD_SAMPLE_ID_ALL (1ull << 18)
 #define PD_CONTEXT_SWITCH (1ull << 26)
+#define PD_WRITE_BACKWARD (1ull << 27)
 
 static inline void pd_put(struct pd *w, const void *from, size_t nr)
 {

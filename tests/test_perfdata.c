@@ -956,6 +956,186 @@ static void test_missing_tracepoint(void **state)
 	drop(&m, &r);
 }
 
+/* ---- events that were recorded twice ---- */
+
+#define TWIN_IDS 200
+
+/* The group, and beside it context-switches once more: with a group of its own (member), or alone.
+ */
+static void make_twins(struct made *m, bool swap, bool pipe, uint64_t type, uint64_t format,
+		       uint64_t member)
+{
+	make(m, swap, pipe);
+	group(m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+	for (unsigned i = 0; i < (member ? 2 : 1); i++) {
+		m->w.attrs[m->w.nr_attrs++] = (struct pd_attr){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = i ? member : PERF_COUNT_SW_CONTEXT_SWITCHES,
+			.period = i == 0,
+			.sample_type = type,
+			.read_format = format,
+			.flags = PD_SAMPLE_ID_ALL,
+			.name = i ? "other" : "again",
+			.ids = { TWIN_IDS + 2 * i, TWIN_IDS + 2 * i + 1 },
+			.nr_ids = 2,
+		};
+	}
+	pd_head(&m->w);
+}
+
+/* The twin's sample of a switch; its id is the one that the kernel has left there. */
+static void put_twin(struct made *m, uint32_t cpu, uint64_t time, int32_t tid, uint64_t id)
+{
+	const uint64_t values[] = { time, 7 }, ids[] = { TWIN_IDS + cpu, TWIN_IDS + 2 + cpu };
+
+	pd_sample(&m->w, &m->w.attrs[3],
+		  &(struct pd_sample){ .id = { tid, tid, time, id, cpu },
+				       .values = values,
+				       .value_ids = ids,
+				       .nr = m->w.attrs[3].read_format & PERF_FORMAT_GROUP ? 2 : 1,
+				       .period = 1 });
+}
+
+/* Both samples of each switch carry the twin's id, which comes first; 20 and 21 take turns, with 5
+ * faults and 1. */
+static void leave_twice(struct made *m, uint64_t nr)
+{
+	int32_t tid = 20 + (int32_t)(nr % 2), next = 41 - tid;
+	const uint64_t time = 1000 * (nr + 1), faults = nr / 2 * 6 + nr % 2;
+	struct pd_attr *leader = &m->w.attrs[0];
+	const uint64_t values[] = { nr, faults, time }, ids[] = { IDS, IDS + 2, IDS + 4 };
+	struct pd_id id = { tid, tid, time, TWIN_IDS, 0 };
+
+	put_twin(m, 0, time, tid, TWIN_IDS);
+	pd_sample(&m->w, leader,
+		  &(struct pd_sample){ .id = id, .values = values, .value_ids = ids, .nr = 3 });
+	id.time++;
+	id.id = IDS;
+	pd_switch(&m->w, leader, &id, true, false, next, next);
+	id.pid = id.tid = next;
+	pd_switch(&m->w, leader, &id, false, false, tid, tid);
+}
+
+static void read_twins(struct made *m, struct result *r)
+{
+	for (uint64_t nr = 0; nr < 9; nr++)
+		leave_twice(m, nr);
+	pd_round(&m->w);
+	done(m);
+	read_result(r, m->path);
+	assert_int_equal(r->open, 0);
+}
+
+/* A twin without a reading has other samples: those of the group make the slices, with its counts,
+ * and the twin's are an estimate. */
+static void test_twin_without_a_group(void **state)
+{
+	static const uint64_t types[] = {
+		wide & ~(uint64_t)PERF_SAMPLE_READ,
+		(wide & ~(uint64_t)PERF_SAMPLE_READ) | PERF_SAMPLE_CALLCHAIN,
+		wide, /* with its own reading of one value */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * 4; i++) {
+		struct result r;
+		struct made m;
+
+		make_twins(&m, i & 1, i & 2, types[i / 4], PERF_FORMAT_ID, 0);
+		read_twins(&m, &r);
+		assert_int_equal(r.damage, 0);
+		assert_int_equal(r.sum.samples, 8);
+		assert_int_equal(r.sum.unseen, 0);
+		assert_int_equal(row_value(&r, 20, "page-faults", "value"), 20);
+		assert_int_equal(row_value(&r, 21, "page-faults", "value"), 4);
+		assert_int_equal(row_value(&r, 20, "again", "samples"), 5);
+		assert_int_equal(row_value(&r, 21, "again", "samples"), 4);
+		drop(&m, &r);
+	}
+}
+
+static void check_refused(struct made *m, struct result *r, const char *word)
+{
+	assert_int_equal(r->damage, -EBADMSG);
+	assert_non_null(strstr(r->err.text, word));
+	assert_non_null(strstr(r->err.text, "offset "));
+	assert_int_equal(r->sum.samples, 0);
+	drop(m, r);
+}
+
+static void test_twin_with_a_group(void **state)
+{
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make_twins(&m, false, false, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+		   PERF_COUNT_SW_CPU_MIGRATIONS);
+	read_twins(&m, &r);
+	check_refused(&m, &r, "leads two groups");
+}
+
+/* Samples of the same length without ids in them: nobody knows. */
+static void test_twins_alike(void **state)
+{
+	struct result r;
+	struct made m;
+
+	(void)state;
+	make(&m, false, false);
+	group(&m, wide, PERF_FORMAT_GROUP);
+	m.w.attrs[3] = m.w.attrs[0];
+	m.w.attrs[3].ids[0] = TWIN_IDS;
+	m.w.attrs[3].nr_ids = 1;
+	m.w.nr_attrs = 4;
+	pd_head(&m.w);
+	read_twins(&m, &r);
+	check_refused(&m, &r, "recorded twice");
+}
+
+/* page-faults sampled twice, without slices: as long as every id is a sample's own, it counts. */
+static void test_estimates_of_twins(void **state)
+{
+	(void)state;
+	for (unsigned shared_id = 0; shared_id < 2; shared_id++) {
+		struct result r;
+		struct made m;
+
+		make(&m, false, false);
+		for (unsigned i = 0; i < 2; i++)
+			m.w.attrs[m.w.nr_attrs++] = (struct pd_attr){
+				.type = PERF_TYPE_SOFTWARE,
+				.config = PERF_COUNT_SW_PAGE_FAULTS,
+				.period = 10 * (i + 1),
+				.sample_type = wide & ~(uint64_t)PERF_SAMPLE_READ,
+				.flags = PD_SAMPLE_ID_ALL,
+				.name = i ? "second" : "first",
+				.ids = { IDS + i },
+				.nr_ids = 1,
+			};
+		pd_head(&m.w);
+		for (uint64_t i = 1; i <= 8; i++) {
+			struct pd_sample sample = { .id = { 20, 20, 1000 * i, IDS, 0 } };
+
+			pd_sample(&m.w, &m.w.attrs[0], &sample);
+			sample.id.id = shared_id ? IDS : IDS + 1;
+			if (i % 2 == 0)
+				pd_sample(&m.w, &m.w.attrs[1], &sample);
+		}
+		done(&m);
+		read_result(&r, m.path);
+		assert_int_equal(r.open, 0);
+		if (shared_id) {
+			check_refused(&m, &r, "recorded twice");
+			continue;
+		}
+		assert_int_equal(r.damage, 0);
+		assert_int_equal(row_value(&r, 20, "first", "value"), 80);
+		assert_int_equal(row_value(&r, 20, "second", "value"), 80);
+		drop(&m, &r);
+	}
+}
+
 /* Rings are written one after the other, and what one round has may be earlier than the last one's.
  */
 static void test_rings_in_any_order(void **state)
@@ -1221,6 +1401,44 @@ static void test_compressed(void **state)
 	}
 }
 
+/* Newest first: where slices would be made of it, by the trigger or by another event's switch
+ * records, the file is refused; an event that is only sampled may be so. */
+static void test_written_backward(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct result r;
+		struct made m;
+
+		make(&m, i & 1, false);
+		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+		if (i == 0) /* the side-band stands in another ring */
+			m.w.attrs[0].flags &= ~PD_CONTEXT_SWITCH;
+		m.w.attrs[3] = (struct pd_attr){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_DUMMY,
+			.sample_type = wide,
+			.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+			.flags = PD_SAMPLE_ID_ALL | (i < 2 ? PD_CONTEXT_SWITCH : 0),
+			.ids = { IDS + 6 },
+			.nr_ids = 1,
+		};
+		m.w.nr_attrs = 4;
+		m.w.attrs[i == 0 ? 0 : 3].flags |= PD_WRITE_BACKWARD;
+		pd_head(&m.w);
+		two_threads(&m);
+		done(&m);
+		read_result(&r, m.path);
+		if (i == 2) {
+			check_two_threads(&r, true);
+		} else {
+			assert_int_equal(r.open, -EOPNOTSUPP);
+			assert_non_null(strstr(r.err.text, "record without --overwrite"));
+		}
+		drop(&m, &r);
+	}
+}
+
 /* ---- unfinished, broken, cut ---- */
 
 static void set_u64(const char *path, long at, uint64_t value)
@@ -1278,6 +1496,80 @@ static void test_cut_short(void **state)
 		json_decref(r.report);
 	}
 	drop(&m, &whole);
+}
+
+/* Two files in one, or a tail of zeros: what was read stands, and a line says where it ends. */
+static void test_bytes_behind_the_file(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		static const size_t tails[] = { 1, 4096, 0 /* the file once more */ };
+		char where[64];
+		struct result r;
+		struct made m;
+		struct stat st;
+		FILE *file;
+		char *bytes;
+		size_t nr;
+
+		make(&m, i & 1, false);
+		group(&m, wide, PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+		pd_head(&m.w);
+		two_threads(&m);
+		done(&m);
+		assert_int_equal(stat(m.path, &st), 0);
+		bytes = calloc(1, (size_t)st.st_size + 4096);
+		assert_non_null(bytes);
+		nr = tails[i / 2] ? tails[i / 2] : (size_t)st.st_size;
+		file = fopen(m.path, "r+");
+		assert_non_null(file);
+		if (!tails[i / 2])
+			assert_int_equal(fread(bytes, 1, nr, file), nr);
+		assert_int_equal(fseek(file, 0, SEEK_END), 0);
+		assert_int_equal(fwrite(bytes, 1, nr, file), nr);
+		assert_int_equal(fclose(file), 0);
+		free(bytes);
+		read_result(&r, m.path);
+		assert_int_equal(r.open, 0);
+		assert_int_equal(r.damage, -EBADMSG);
+		snprintf(where, sizeof(where), "%zu bytes at offset %" PRId64, nr,
+			 (int64_t)st.st_size);
+		assert_non_null(strstr(r.err.text, where));
+		r.damage = 0;
+		check_two_threads(&r, true);
+		drop(&m, &r);
+	}
+}
+
+/* simpleperf leaves rests of old sections behind its files, as the reference of one shows; zeros
+ * are no such thing, nor is another file. */
+static void test_bytes_behind_a_real_file(void **state)
+{
+	static const char *const tails[] = { "\0\0\0\0\0\0\0\0", "PERFILE2", "any.rest" };
+
+	(void)state;
+	if (!find_shared())
+		skip();
+	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++) {
+		char bytes[65536];
+		struct result r;
+		struct made m;
+		size_t nr;
+		FILE *file = fopen(path_of("files", "simpleperf-tracepoint_event", ".data"), "re");
+
+		assert_non_null(file);
+		nr = fread(bytes, 1, sizeof(bytes), file);
+		assert_true(nr > 0 && feof(file));
+		fclose(file);
+		make(&m, false, false);
+		assert_int_equal(fwrite(bytes, 1, nr, m.w.file), nr);
+		assert_int_equal(fwrite(tails[i], 1, 8, m.w.file), 8);
+		assert_int_equal(fclose(m.w.file), 0);
+		read_result(&r, m.path);
+		assert_int_equal(r.open, 0);
+		assert_int_equal(r.damage, i == 2 ? 0 : -EBADMSG);
+		drop(&m, &r);
+	}
 }
 
 static void test_broken_headers(void **state)
@@ -1733,14 +2025,21 @@ int main(void)
 		cmocka_unit_test(test_switches_by_samples),
 		cmocka_unit_test(test_switches_by_tracepoint),
 		cmocka_unit_test(test_missing_tracepoint),
+		cmocka_unit_test(test_twin_without_a_group),
+		cmocka_unit_test(test_twin_with_a_group),
+		cmocka_unit_test(test_twins_alike),
+		cmocka_unit_test(test_estimates_of_twins),
 		cmocka_unit_test(test_rings_in_any_order),
 		cmocka_unit_test(test_sample_of_another_clock),
 		cmocka_unit_test(test_sample_before_no_switch),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_samples),
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_written_backward),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_bytes_behind_the_file),
+		cmocka_unit_test(test_bytes_behind_a_real_file),
 		cmocka_unit_test(test_broken_headers),
 		cmocka_unit_test(test_window_of_time),
 		cmocka_unit_test(test_time_from_the_first_sample),

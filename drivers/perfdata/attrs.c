@@ -209,6 +209,7 @@ void csw_file_attrs_finish(struct csw_file_attrs *a)
 			snprintf(attr->name, sizeof(attr->name), "type %u config 0x%llx",
 				 attr->type, (unsigned long long)attr->config);
 	}
+	csw_file_twins_find(a);
 }
 
 void csw_file_attrs_free(struct csw_file_attrs *a)

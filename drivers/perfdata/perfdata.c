@@ -9,8 +9,8 @@
  *	and every other event that was sampled: an estimate for its counter.
  *
  * What a file does not have is made up from what it has, and nothing else: START at the first
- * switch of a CPU (what came before has no known beginning), STOP at its last record, and where only
- * samples tell of switches, the switches.
+ * switch of a CPU (what came before has no known beginning), STOP at its last record, and where
+ *only samples tell of switches, the switches.
  *
  * Invariant: the stream of a CPU is START, then records in order, then STOP, or has no slices at
  * all.
@@ -81,6 +81,9 @@ struct cpu {
 struct held {
 	struct csw_ref ref; /* header NULL: none */
 	uint64_t last_ns;   /* of the CPU's records so far */
+	/* Where events were recorded twice, the last such sample; and the trigger, 0: none yet. */
+	uint64_t twin_id, twin_ns;
+	uint32_t trigger; /* its attr + 1 */
 };
 
 struct csw_driver {
@@ -197,6 +200,25 @@ static void choose_mode(struct csw_driver *d)
 			d->switches = is_switch_counter(&a->attrs[i]) ? SWITCHES_BY_SAMPLES
 								      : SWITCHES_BY_TRACEPOINT;
 	}
+}
+
+/* A ring of perf record --overwrite is written from its end to its beginning, and the file has it
+ * so: newest first, while slices need to know what came before. */
+static int refuse_backward(const struct csw_driver *d, struct csw_error *err)
+{
+	const struct csw_file_attrs *a = &d->stream.attrs;
+
+	for (size_t i = 0; i < a->nr; i++) {
+		const struct csw_file_attr *attr = &a->attrs[i];
+		bool makes_switches =
+			d->switches == SWITCHES_RECORDS && attr->flags & CSW_ATTR_CONTEXT_SWITCH;
+
+		if (attr->flags & CSW_ATTR_WRITE_BACKWARD && (attr->is_trigger || makes_switches))
+			return csw_error_set(err, -EOPNOTSUPP,
+					     "recorded with --overwrite, newest first: no slices "
+					     "can be made of it; record without --overwrite");
+	}
+	return 0;
 }
 
 /* ---- the plan ---- */
@@ -353,8 +375,10 @@ static int perfdata_adopt(struct csw_driver **out, struct csw_plan *plan, struct
 	ret = csw_stream_open(&d->stream, plan->input, err);
 	if (ret == 0) {
 		choose_mode(d);
-		ret = make_plan(d, err);
+		ret = refuse_backward(d, err);
 	}
+	if (ret == 0)
+		ret = make_plan(d, err);
 	if (ret < 0) {
 		perfdata_close(d);
 		csw_error_prefix(err, "%s", plan->input);
@@ -548,6 +572,65 @@ static int let_all_go(struct csw_driver *d)
 	return ret;
 }
 
+#define break_off(s, ...)                                                                          \
+	do {                                                                                       \
+		if (!(s)->damage.code)                                                             \
+			csw_error_set(&(s)->damage, -EBADMSG, __VA_ARGS__);                        \
+		(s)->broken = true;                                                                \
+		(s)->is_usual = false;                                                             \
+	} while (0)
+
+/* Is the event that makes the slices among those that count the same as attr nr? */
+static bool makes_slices(const struct csw_driver *d, uint32_t nr)
+{
+	const struct csw_file_attrs *a = &d->stream.attrs;
+	bool any = false;
+
+	for (size_t i = 0; i < a->nr; i++)
+		any |= a->attrs[i].is_trigger && a->attrs[i].type == a->attrs[nr].type &&
+		       a->attrs[i].config == a->attrs[nr].config;
+	return any;
+}
+
+/* Which attr a sample is of whose event was recorded twice, attr nr by its id. That was the last
+ * sample's too, at the same time: then the kernel has filled in both at once, and the second one's
+ * id is not its own. -1: nobody knows; the file is broken off there. */
+static int64_t tell_apart(struct csw_driver *d, uint32_t nr, const struct perf_event_header *raw)
+{
+	struct csw_stream *s = &d->stream;
+	const struct csw_file_attr *attr = &s->attrs.attrs[nr];
+	uint64_t time_ns = csw_file_attrs_time(attr, raw, s->swap);
+	const unsigned char *at = csw_file_field(raw, attr->id_at, 0, 8);
+	uint64_t id = at ? csw_file_u64(at, s->swap) : 0;
+	uint32_t cpu = csw_file_attrs_cpu(attr, raw, s->swap);
+	struct held *held = &d->held[cpu < CPUS_MAX ? cpu : 0];
+	bool again = held->twin_id == id && held->twin_ns == time_ns;
+	int64_t found = csw_file_twin_of(&s->attrs, nr, raw, s->swap);
+
+	held->twin_id = id;
+	held->twin_ns = time_ns;
+	if (found == CSW_TWIN_SEVERAL && !again && !makes_slices(d, nr))
+		found = nr;
+	if (found < 0) {
+		break_off(s,
+			  "%s was recorded twice, and the sample at offset %" PRIu64
+			  " may be of either: record it once",
+			  attr->name, csw_block_offset(raw));
+		return -1;
+	}
+	if (!s->attrs.attrs[found].is_trigger)
+		return found;
+	if (held->trigger && held->trigger != 1 + (uint32_t)found) {
+		break_off(s,
+			  "%s leads two groups, as the sample at offset %" PRIu64
+			  " shows, and slices are made of one: record one group of all",
+			  attr->name, csw_block_offset(raw));
+		return -1;
+	}
+	held->trigger = 1 + (uint32_t)found;
+	return found;
+}
+
 /* One more raw record into the order. 0, or -errno; damage ends the file, as its end does. */
 static int read_one(struct csw_driver *d)
 {
@@ -573,16 +656,17 @@ static int read_one(struct csw_driver *d)
 		return d->plan->cgroups ? csw_file_cgroups_add(&d->cgroups, raw, s->swap) : 0;
 	attr = csw_file_attrs_of(&s->attrs, raw, s->swap);
 	if (attr == -EBADMSG) {
-		csw_error_set(&s->damage, -EBADMSG,
-			      "the record at offset %" PRIu64
-			      " comes before any event is described",
-			      csw_block_offset(raw));
-		s->broken = true;
-		s->is_usual = false;
+		break_off(s, "the record at offset %" PRIu64 " comes before any event is described",
+			  csw_block_offset(raw));
 		return 0;
 	}
 	if (attr < 0)
 		return 0; /* of an event that the file does not list: nobody knows its form */
+	if (s->attrs.attrs[attr].is_twin && raw->type == PERF_RECORD_SAMPLE) {
+		attr = tell_apart(d, (uint32_t)attr, raw);
+		if (attr < 0)
+			return 0;
+	}
 	ref.header = raw;
 	ref.attr = (uint32_t)attr;
 	ref.time_ns = csw_file_attrs_time(&s->attrs.attrs[attr], raw, s->swap);

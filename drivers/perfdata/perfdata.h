@@ -4,6 +4,7 @@
  *	source    bytes of a file or a pipe, in blocks; zstd frames become blocks as well
  *	stream    blocks to raw records, the header's among them
  *	attrs     which event a record is of, and how it is laid out
+ *	twins     ... where two events share the id
  *	features  what the file says of its machine
  *	cgroups   and of its cgroups
  *	order     raw records in the order of time
@@ -117,6 +118,7 @@ struct csw_file_attr {
 	char name[CSW_EVENT_NAME_BYTES]; /* "" until somebody says it */
 	uint32_t column;                 /* of the report, CSW_NO_COLUMN: none */
 	bool is_trigger;                 /* its samples are context switches */
+	bool is_twin;                    /* another sampled event counts the same: see twins.c */
 	/* Where a record's id and time stand, in bytes from its start (a sample) or back from its
 	 * end (any other); 0: nowhere. */
 	uint16_t id_at, time_at, cpu_at, id_back, time_back, cpu_back;
@@ -132,6 +134,7 @@ struct csw_file_attr {
 #define CSW_ATTR_ENABLE_ON_EXEC (1ull << 12)
 #define CSW_ATTR_SAMPLE_ID_ALL (1ull << 18)
 #define CSW_ATTR_CONTEXT_SWITCH (1ull << 26)
+#define CSW_ATTR_WRITE_BACKWARD (1ull << 27)
 
 struct csw_file_id {
 	uint64_t id; /* 0: the slot is free */
@@ -244,6 +247,17 @@ static inline uint32_t csw_file_attrs_cpu(const struct csw_file_attr *attr,
 	return at ? csw_file_u32(at, swap) : UINT32_MAX;
 }
 
+/* ---- twins.c: events that were recorded twice ---- */
+
+#define CSW_TWIN_NONE (-1)
+#define CSW_TWIN_SEVERAL (-2)
+
+/* Which attr of those that count the same as `of` the sample fits, or one of the two above. */
+int64_t csw_file_twin_of(const struct csw_file_attrs *a, uint32_t of,
+			 const struct perf_event_header *raw, bool swap);
+/* Fills in is_twin. */
+void csw_file_twins_find(struct csw_file_attrs *a);
+
 /* ---- features.c: what the file says of its machine ---- */
 
 #define CSW_FEATURES_MAX 256
@@ -305,7 +319,8 @@ struct csw_stream {
 	size_t at;
 	uint64_t block_offset; /* of the block's first byte in the file */
 	bool source_ended, broken;
-	uint64_t file_bytes; /* UINT64_MAX: a pipe */
+	uint64_t file_bytes;      /* UINT64_MAX: a pipe */
+	uint64_t accounted_bytes; /* up to the end of the last section */
 	/* the inner ones, of zstd */
 	struct csw_unzip *unzip;
 	struct csw_block *inner;

@@ -27,6 +27,7 @@
 /* Longer ones hold what is of no interest here: build ids, symbols, call frames. */
 #define FEATURE_BYTES_MAX (16u << 20)
 #define NR_FEATURES 256u
+#define FIRST_OF_SIMPLEPERF 128u
 
 enum user_type {
 	USER_ATTR = 64,
@@ -508,6 +509,17 @@ static struct section get_section(const struct csw_stream *s, const unsigned cha
 	return (struct section){ get64(s, at), get64(s, at + 8) };
 }
 
+/* The last byte that a section accounts for; what lies beyond the end of the file is told
+ * elsewhere.
+ */
+static void account_for(struct csw_stream *s, const struct section *at)
+{
+	uint64_t end = at->size > UINT64_MAX - at->offset ? UINT64_MAX : at->offset + at->size;
+
+	if (end > s->accounted_bytes)
+		s->accounted_bytes = end;
+}
+
 static int read_ids(struct csw_stream *s, const struct section *ids, struct csw_error *err)
 {
 	uint32_t attr = (uint32_t)s->attrs.nr - 1;
@@ -550,6 +562,7 @@ static int read_attr(struct csw_stream *s, uint64_t at, uint64_t entry_bytes, st
 	if (ret < 0)
 		return csw_error_set(err, ret, "too many events: %zu", s->attrs.nr);
 	ids = get_section(s, entry + entry_bytes - SECTION_BYTES);
+	account_for(s, &ids);
 	return read_ids(s, &ids, err);
 }
 
@@ -576,6 +589,7 @@ static int read_feature(struct csw_stream *s, uint32_t feature, const struct sec
 	unsigned char *bytes;
 	int ret;
 
+	account_for(s, at);
 	if (at->size > FEATURE_BYTES_MAX || !at->size)
 		return 0;
 	if (at->offset > s->file_bytes || at->size > s->file_bytes - at->offset) {
@@ -593,6 +607,26 @@ static int read_feature(struct csw_stream *s, uint32_t feature, const struct sec
 				       s->swap);
 	free(bytes);
 	return ret == -ENOMEM ? ret : 0;
+}
+
+/* Bytes behind the last section: a second file, or what a crash has left. simpleperf writes its
+ * sections anew over old ones and cuts nothing off: of its files (which its own features tell) only
+ * zeros and the beginning of another file are no such rest. */
+static void look_behind(struct csw_stream *s, uint64_t own_of_simpleperf)
+{
+	uint64_t first = 0;
+	uint64_t nr = s->accounted_bytes < s->file_bytes ? s->file_bytes - s->accounted_bytes : 0;
+
+	if (!nr)
+		return;
+	if (own_of_simpleperf &&
+	    (read_at(s, s->accounted_bytes, &first, nr < 8 ? (size_t)nr : 8) < 0 ||
+	     (first && get64(s, &first) != MAGIC)))
+		return;
+	damage(s,
+	       "%" PRIu64 " bytes at offset %" PRIu64
+	       ", behind the last section, belong to nothing and are not read",
+	       nr, s->accounted_bytes);
 }
 
 /* One section for every bit that is set, in a table behind the records. */
@@ -618,6 +652,8 @@ static int read_features(struct csw_stream *s, const unsigned char *bits, uint64
 		if (read_feature(s, feature, &at) < 0)
 			return csw_error_set(err, -ENOMEM, "out of memory");
 	}
+	account_for(s, &(struct section){ .offset = table });
+	look_behind(s, get64(s, bits + FIRST_OF_SIMPLEPERF / 64 * 8));
 	return 0;
 }
 
@@ -674,6 +710,8 @@ static int open_file_mode(struct csw_stream *s, unsigned char *header, struct cs
 	s->source.end = s->unfinished ? UINT64_MAX : data.offset + data.size;
 	if (!s->source.seekable || s->unfinished || size < FILE_HEADER_BYTES)
 		return 0;
+	account_for(s, &attrs);
+	account_for(s, &data);
 	return read_features(s, header + 72, data.offset + data.size, err);
 }
 
